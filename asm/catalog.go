@@ -39,9 +39,6 @@ var vectorKernels = []Kernel{
 // widenAhead documents what these kernels fetch.
 const widenAhead = "What lies ahead bytes further in x is fetched into the second-level cache on the way."
 
-// float16Tiers has the tiers that widen binary16.
-var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}}
-
 // convertKernels widen elements.
 var convertKernels = []Kernel{
 	{

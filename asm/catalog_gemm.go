@@ -33,7 +33,7 @@ var gemmKernels = []Kernel{
 		},
 		Params: []Param{
 			each("m", 0, "1", "mr-1", "mr", "mr+1"), each("n", 1, "1", "nr/2-1", "nr/2", "nr/2+1", "nr-1", "nr", "2*nr"),
-			turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
+			turn("k", 0, "0", "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
 			in("a", "m", "k", "lda"), Stride("lda"),
 			in("b", "k", "n", "ldb"), Stride("ldb"), hint("next", "0", "k*nr", "-nr"), hint("pace", "0", "4*nr", "3"), hint("turn", "0", "-64", "3"), hint("steps", "0", "4", "nr"),
 			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "n", "ldc"), Stride("ldc"),

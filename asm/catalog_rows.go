@@ -5,22 +5,21 @@ import "github.com/avoformer/avoformer/asm/kernel"
 // rowSizes has the sizes of contiguous rows.
 var rowSizes = []Param{rowsBetween("rows"), lengths("cols", 1, "rowLengths")}
 
+// stream says that results go past the caches.
+var stream = hint("stream", "0", "1")
+
 // softmaxKernels normalise and sum exponentials.
 var softmaxKernels = []Kernel{
 	{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRows",
-		Doc:    []string{"computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r)."},
-		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", "")}, rowSizes...),
-		Close:  Closeness{Exact: true},
-		Body:   kernel.SoftmaxRows,
-	},
-	{
-		File: "softmax", Source: "softmax.go", Name: "softmaxRowsStream",
-		Doc: []string{"is softmaxRows for what is in memory and not in a cache."},
+		Doc: []string{
+			"computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r). If stream is not 0, dst goes past the caches, and the kernel",
+			"needs tmp.",
+		},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
-			Operand{Name: "tmp", Elem: Float32, Rows: "1", Cols: "cols+32", Access: Scratch}}, rowSizes...),
+			Operand{Name: "tmp", Elem: Float32, Rows: "1", Cols: "cols+32", Access: Scratch, MayBeEmpty: true}}, append(rowSizes, stream)...),
 		Close: Closeness{Exact: true},
-		Body:  kernel.SoftmaxRowsStream,
+		Body:  kernel.SoftmaxRows,
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "expSumRows",
@@ -63,21 +62,13 @@ var farRows = [2]string{
 var normKernels = []Kernel{
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "layerNormRows",
-		Doc: []string{"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].", farRows[0], farRows[1]},
+		Doc: []string{"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].", farRows[0], farRows[1],
+			"If stream is not 0, dst goes past the caches."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
-			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
+			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps, stream)...),
 		Result: "int",
 		Close:  Closeness{Exact: true},
 		Body:   kernel.LayerNormRows,
-	},
-	{
-		File: "layernorm", Source: "layernorm.go", Name: "layerNormRowsStream",
-		Doc: []string{"is layerNormRows for what is in memory and not in a cache."},
-		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
-			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
-		Result: "int",
-		Close:  Closeness{Exact: true},
-		Body:   kernel.LayerNormRowsStream,
 	},
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addLayerNormRows",

@@ -11,18 +11,12 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// stubs declares the assembly functions.
+// stubs declares the assembly functions. Their contracts are in enumeration.
 func stubs(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
 	for _, k := range catalog {
 		for _, im := range k.implementations(tiers) {
-			for i, line := range k.contract() {
-				if i == 0 {
-					line = im.symbol() + " " + line
-				}
-				fmt.Fprintf(&w, "// %s\n", line)
-			}
-			fmt.Fprintf(&w, "//\n//go:noescape\nfunc %s%s\n\n", im.symbol(), strings.TrimPrefix(k.signature(), "func"))
+			fmt.Fprintf(&w, "//go:noescape\nfunc %s%s\n\n", im.symbol(), strings.TrimPrefix(k.signature(), "func"))
 		}
 	}
 	return w.String()
@@ -40,7 +34,7 @@ func dispatch(catalog []Kernel, tiers []arch.Tier) string {
 		if k.Result != "" {
 			ret = "return "
 		}
-		fmt.Fprintf(&w, "// %s runs the implementation of %s for the tier.\n", exported(k.Name), k.Name)
+		fmt.Fprintf(&w, "// %s runs the implementation for the tier. [Kernel%[1]s] has its contract.\n", exported(k.Name))
 		fmt.Fprintf(&w, "func %s(isa ISA, %s {\n", exported(k.Name), strings.TrimPrefix(k.signature(), "func("))
 		ims := k.implementations(tiers)
 		if len(ims) == 0 {
@@ -88,6 +82,9 @@ func raceReports(k Kernel) string {
 	return w.String()
 }
 
+// genericTile is the register tile of the pure-Go path.
+var genericTile = arch.Tile{MR: 4, NR: 8}
+
 // implementationTable writes the data of each implementation that drivers may ask for.
 func implementationTable(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
@@ -127,11 +124,16 @@ func functionTable(catalog []Kernel, tiers []arch.Tier) string {
 	return w.String()
 }
 
-// enumeration names the kernels, with the data that their callers need.
+// enumeration names the kernels, with their contracts and the data that their callers need.
 func enumeration(catalog []Kernel) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "// The kernels.\nconst (\n")
 	for i, k := range catalog {
+		lines := k.contract()
+		lines[0] = "Kernel" + exported(k.Name) + " " + lines[0]
+		for _, line := range lines {
+			fmt.Fprintf(&w, "// %s\n", line)
+		}
 		fmt.Fprintf(&w, "Kernel%s", exported(k.Name))
 		if i == 0 {
 			fmt.Fprintf(&w, " Kernel = iota")

@@ -8,7 +8,7 @@ import (
 
 // This file has the record of a kernel: the only place that states the types
 // and shapes of its operands. The generator derives from it the signature, the
-// contract in its declarations, the reports to the race detector, the calls of
+// contract above its constant, the reports to the race detector, the calls of
 // the tests and the limits that drivers ask for.
 
 // Kernel is one operation of the catalog.
@@ -46,6 +46,9 @@ type On struct {
 	// Body emits the implementation; nil means the kernel's own Body.
 	Body func(vec.Machine)
 }
+
+// float16Tiers has the tiers that widen binary16.
+var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}}
 
 // Closeness is how far apart the elements of two implementations may be.
 type Closeness struct {

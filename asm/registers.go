@@ -10,6 +10,8 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
 // compile is pass.Compile with allocateRegisters in place of pass.AllocateRegisters.
@@ -24,6 +26,7 @@ var compile = pass.Concat(
 	pass.FunctionPass(allocateRegisters),
 	pass.FunctionPass(pass.BindRegisters),
 	pass.FunctionPass(pass.VerifyAllocation),
+	pass.FunctionPass(removeUndefined),
 	pass.FunctionPass(pass.EnsureBasePointerCalleeSaved),
 	pass.Func(pass.IncludeTextFlagHeader),
 	pass.FunctionPass(pass.PruneSelfMoves),
@@ -78,7 +81,7 @@ func allocateRegisters(fn *ir.Function) error {
 			}
 		}
 		if fewest == 0 {
-			return fmt.Errorf("%s: more registers are live at the same time than there are", fn.Name)
+			return fmt.Errorf("%s: out of registers of kind %d: %s", fn.Name, next.Kind(), pressure(fn, next.Kind()))
 		}
 		p := free[next][0]
 		delete(free, next)
@@ -86,6 +89,32 @@ func allocateRegisters(fn *ir.Function) error {
 		settle(next, p)
 	}
 	return nil
+}
+
+// removeUndefined removes the places where registers become undefined, of which only the allocation needs to know.
+func removeUndefined(fn *ir.Function) error {
+	fn.Nodes = slices.DeleteFunc(fn.Nodes, func(n ir.Node) bool {
+		i, ok := n.(*ir.Instruction)
+		return ok && i.Opcode == x86.Undefined
+	})
+	return nil
+}
+
+// pressure describes the instruction where most registers of a kind are live.
+func pressure(fn *ir.Function, k reg.Kind) string {
+	most, where := 0, ""
+	for _, i := range fn.Instructions() {
+		live := 0
+		for id := range i.LiveOut {
+			if id.Kind() == k {
+				live++
+			}
+		}
+		if live > most {
+			most, where = live, i.Opcode
+		}
+	}
+	return fmt.Sprintf("%d are live after %s, and there are %d", most, where, len(physical(k)))
 }
 
 func join(apart map[reg.ID]map[reg.ID]bool, a, b reg.ID) {

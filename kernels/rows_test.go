@@ -107,7 +107,7 @@ func TestRowsAnywhere(t *testing.T) {
 					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
 					func(dst, x []float32) {
 						if cols <= row.SoftmaxPiece {
-							simd.SoftmaxRowsStream(simd.Active(), dst, x, make([]float32, cols+row.TwoVectors), rows, cols)
+							simd.SoftmaxRows(simd.Active(), dst, x, make([]float32, cols+row.TwoVectors), rows, cols, 1)
 						} else {
 							Softmax(dst, x, rows, cols)
 						}
@@ -115,7 +115,7 @@ func TestRowsAnywhere(t *testing.T) {
 				},
 				{
 					func(dst, x []float32) { LayerNorm(dst, x, rows, cols, weight, bias, eps) },
-					func(dst, x []float32) { simd.LayerNormRowsStream(simd.Active(), dst, x, weight, bias, rows, cols, eps) },
+					func(dst, x []float32) { simd.LayerNormRows(simd.Active(), dst, x, weight, bias, rows, cols, eps, 1) },
 					func(dst, x []float32) { AddLayerNorm(dst, nil, x, zero, rows, cols, weight, bias, eps) },
 				},
 				{

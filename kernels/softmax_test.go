@@ -163,8 +163,8 @@ func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	}
 	eachISA(t, func(t *testing.T) {
 		want, got := aligned(len(x)), aligned(len(x))
-		simd.SoftmaxRows(simd.Active(), want, x, len(rows), cols)
-		simd.SoftmaxRowsStream(simd.Active(), got, x, make([]float32, cols+32), len(rows), cols)
+		simd.SoftmaxRows(simd.Active(), want, x, nil, len(rows), cols, 0)
+		simd.SoftmaxRows(simd.Active(), got, x, make([]float32, cols+32), len(rows), cols, 1)
 		for i := range got {
 			if nan := want[i] != want[i]; nan != (got[i] != got[i]) || !nan && math.Abs(float64(got[i]-want[i])) > 1e-6*math.Abs(float64(want[i])) {
 				t.Fatalf("row %d, column %d: %v, want %v", i/cols, i%cols, got[i], want[i])

@@ -119,9 +119,6 @@ func (f Feature) Check() error {
 	return nil
 }
 
-// Tiers is ordered best first within an architecture.
-var Tiers = []Tier{AVX512, AVX2, NEON}
-
 // Check finds missing fields and contradictions in a record.
 func (t Tier) Check() error {
 	switch {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mmcloughlin/avo/gotypes"
@@ -126,6 +127,7 @@ func (file *File) top(w *bytes.Buffer) {
 // print writes the function; it pads mnemonics to one width between labels.
 func (f *Function) print(w *bytes.Buffer, nodes []node) {
 	fmt.Fprintf(w, "\n// func %s%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.sig, f.name, f.sig.Bytes())
+	nodes = slices.DeleteFunc(nodes, func(n node) bool { return n.label == "" && n.op == "" })
 	for i := 0; i < len(nodes); {
 		if n := &nodes[i]; n.label != "" {
 			w.WriteByte('\n')

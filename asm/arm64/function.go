@@ -146,6 +146,10 @@ func (f *Function) frame(c gotypes.Component, o Reg, store bool) {
 // Label marks a place to branch to.
 func (f *Function) Label(name string) { f.add(node{label: name}) }
 
+// Undefine lets a register hold anything from here on: instructions that follow may read it, and it need not keep what it holds. It
+// emits nothing.
+func (f *Function) Undefine(v Vec) { f.add(node{writes: []*register{v.r}}) }
+
 // add appends a node and checks its registers.
 func (f *Function) add(n node) {
 	n.comment, f.comment = f.comment, nil

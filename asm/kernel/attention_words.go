@@ -85,38 +85,40 @@ func WordPanel(dot func() intDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot()
 		t := newIntTile(m, d)
-		t.panel(d.rows(m.Tier()), func() {
-			a := t.rowsOfA()
-			b, k := t.SlicePtr("b"), t.IntParam("k")
-			if t.first > 0 {
-				t.Bump(b, 4*t.first)
-			}
-			n, bytes := d.elements()
-			d.start(t, nil)
-			t.Label(t.label("loop"))
-			d.step(t, a, b, nil)
-			a.Next(n * bytes / 4)
-			t.Bump(b, n*bytes*t.Tier().Gemm.NR)
-			t.CountDown(k, n, vec.NE, t.label("loop"))
-			t.finishWhole()
+		var b vec.Ptr
+		var k vec.Int
+		t.rows(d.rows(m.Tier()), rowParts{
+			begin: func() func(i int) vec.V {
+				b, k = t.SlicePtr("b"), t.IntParam("k")
+				if t.first > 0 {
+					t.Bump(b, 4*t.first)
+				}
+				return nil
+			},
+			sum:     func() { t.loop(b, k, 2, nil) },
+			endRows: t.endWholeRow,
 		})
 	})
 }
 
-// finishWhole makes floats of the sums, multiplies them with the columns' weights, adds what is in C if it is to, and stores.
-func (t *intTile) finishWhole() {
-	weights, sums := make([]vec.V, t.vectors), make([][]vec.V, t.h)
-	for v := range weights {
-		weights[v] = t.Load(t.SlicePtr("weight"), 4*(t.first+v*t.Width()))
+// endWholeRow makes floats of the sums, multiplies them with the columns' weights, adds what is in C if it is to, and stores.
+func (t *intTile) endWholeRow() func(label func(string) string, sums []vec.V, c, scale vec.Ptr) {
+	var weights []vec.V
+	for v := range t.vectors {
+		weights = append(weights, t.Load(t.SlicePtr("weight"), 4*(t.first+v*t.Width())))
 	}
-	c := t.rowsOfC()
-	t.each(c, func(i, v int, _ vec.Ptr, _ int) {
-		sums[i] = append(sums[i], t.dot.sum(i, v))
-		t.IntToFloat(sums[i][v])
-		t.MulTo(sums[i][v], weights[v])
-	})
-	t.BranchIfParam("add", true, t.label("stored"))
-	t.each(c, func(i, v int, p vec.Ptr, off int) { t.AddLoad(sums[i][v], p, off) })
-	t.Label(t.label("stored"))
-	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, sums[i][v]) })
+	return func(label func(string) string, sums []vec.V, c, _ vec.Ptr) {
+		for v, sum := range sums {
+			t.IntToFloat(sum)
+			t.MulTo(sum, weights[v])
+		}
+		t.BranchIfParam("add", true, label("stored"))
+		for v, sum := range sums {
+			t.AddLoad(sum, c, 4*v*t.Width())
+		}
+		t.Label(label("stored"))
+		for v, sum := range sums {
+			t.Store(c, 4*v*t.Width(), sum)
+		}
+	}
 }

@@ -20,7 +20,7 @@ func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
 		}
 		g.inRegisters = len(m.Tier().Vectors) > 16 && !m.Tier().ByLane
 		g.constants()
-		g.panel(d.blockRows(g), g.tile)
+		g.whole(d.blockRows(g), g.tile)
 	})
 }
 
@@ -270,7 +270,7 @@ func (g *blockTile) factors(head, sub, v int, signed bool) []vec.V {
 // the row, then by those of the columns, and then adds the minima times the sum of A's integers.
 func (g *blockTile) addGroup(n int) {
 	var least []vec.V
-	var offsets vec.Lanes
+	var offsets vec.Column
 	scales := g.Column(g.scale, g.h)
 	if g.Least {
 		offsets = g.Column(g.startAt, g.h)

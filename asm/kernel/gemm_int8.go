@@ -8,51 +8,54 @@ func Int8Panel(dot func() intDot) func(vec.Machine) {
 		d := dot()
 		t := newIntTile(m, d)
 		t.scaled = true
-		t.panel(d.rows(m.Tier()), func() { int8Tile(t) })
+		t.rows(d.rows(m.Tier()), int8Parts(t))
 	})
 }
 
-// int8Tile emits a tile.
-func int8Tile(t *intTile) {
-	a := t.rowsOfA()
-	b, k := t.SlicePtr("b"), t.IntParam("k")
-	if t.first > 0 {
-		t.Bump(b, 4*t.first)
-	}
-	t.fetchC()
+// int8Parts returns the parts of tiles.
+func int8Parts(t *intTile) rowParts {
+	var b, next vec.Ptr
+	var k vec.Int
 	_, isQuads := t.dot.(*quads)
-	var from func(i int) vec.V
-	if isQuads && !t.QuadsSigned() {
-		starts := t.besideScales("start")
-		from = func(i int) vec.V { return t.SpreadInt(starts, 4*i) }
-	}
-	t.dot.start(t, from)
+	fetchesNext := isQuads && t.Tier().Integers.FetchNext
 	n, _ := t.dot.elements()
-	bytes := n * t.Tier().Gemm.NR
-	fetch, fetched := func(int) {}, func() {}
-	if isQuads && t.Tier().Integers.FetchNext {
-		next := t.afterPanel(b)
-		fetch = func(s int) {
-			for line := s * bytes / 4; line < (s+1)*bytes/4; line += cacheLine {
+	quarter := n / 4 * t.Tier().Gemm.NR
+	parts := rowParts{endRows: t.endRow}
+	parts.begin = func() (from func(i int) vec.V) {
+		b, k = t.SlicePtr("b"), t.IntParam("k")
+		if t.first > 0 {
+			t.Bump(b, 4*t.first)
+		}
+		if fetchesNext {
+			next = t.afterPanel(b)
+		}
+		if isQuads && !t.QuadsSigned() {
+			starts := t.besideScales("start")
+			from = func(i int) vec.V { return t.SpreadInt(starts, 4*i) }
+		}
+		return from
+	}
+	if t.Tier().Integers.FetchC {
+		parts.beginRow = t.fetchC
+	}
+	parts.sum = func() {
+		if t.far = (vec.Int{}); isQuads && t.Tier().Integers.FetchAhead && t.h == 1 {
+			t.startAhead()
+		}
+		if !fetchesNext {
+			t.loop(b, k, 1, nil)
+			return
+		}
+		t.loop(b, k, 1, func(s int) {
+			for line := s * quarter; line < (s+1)*quarter; line += cacheLine {
 				t.Prefetch(next, line)
 			}
-		}
-		fetched = func() { t.Bump(next, bytes) }
+			if s+1 == t.quarters() {
+				t.Bump(next, (s+1)*quarter)
+			}
+		})
 	}
-	ahead := isQuads && t.Tier().Integers.FetchAhead && t.h == 1
-	if ahead {
-		t.startAhead()
-	}
-	t.Label(t.label("loop"))
-	if ahead {
-		t.fetchAhead(t.label("fetched"), b, 0, bytes)
-	}
-	t.dot.step(t, a, b, fetch)
-	fetched()
-	a.Next(n * t.elem / 4)
-	t.Bump(b, bytes)
-	t.CountDown(k, n, vec.NE, t.label("loop"))
-	t.finish()
+	return parts
 }
 
 // besideScales returns the address of the tile's rows in
@@ -65,10 +68,10 @@ func (t *intTile) besideScales(param string) vec.Ptr {
 	return p
 }
 
-// fetchC fetches the tile's rows of C for the stores at the end of the tile, if the tier needs that.
-func (t *intTile) fetchC() {
-	if t.Tier().Integers.FetchC {
-		t.each(t.rowsOfC(), func(_, _ int, p vec.Ptr, off int) { t.PrefetchFar(p, off+4*t.Width()-4, vec.Int{}, 1) })
+// fetchC fetches a row of C for the stores at the end of the tile.
+func (t *intTile) fetchC(_ int, c vec.Ptr) {
+	for v := range t.vectors {
+		t.PrefetchFar(c, 4*(v+1)*t.Width()-4, vec.Int{}, 1)
 	}
 }
 

@@ -31,35 +31,41 @@ var Int8Winograd = Only(func(x *x86.Machine) {
 	d := &winograd{x: x}
 	t := newIntTile(x, d)
 	t.scaled = true
-	t.panel(Int8WinogradRows, func() { d.tile(t) })
+	t.rows(Int8WinogradRows, rowParts{
+		begin: func() func(i int) vec.V {
+			d.b, d.k, d.ofRows, d.ofColumns = t.SlicePtr("b"), t.IntParam("k"), t.besideScales("ofRows"), t.SlicePtr("ofColumns")
+			return nil
+		},
+		sum:     func() { d.loop(t) },
+		endRows: t.endRow,
+	})
 })
 
 // winograd is pairs with other products.
 type winograd struct {
 	pairs
-	x *x86.Machine
+	x                    *x86.Machine
+	k                    vec.Int
+	b, ofRows, ofColumns vec.Ptr
 }
 
-// tile emits a tile.
-func (d *winograd) tile(t *intTile) {
-	a := t.rowsOfA()
-	b, k, ofColumns := t.SlicePtr("b"), t.IntParam("k"), t.SlicePtr("ofColumns")
-	ofRows := t.besideScales("ofRows")
-	d.sums = make([][]vec.V, t.h)
-	for i := range d.sums {
-		row := t.SpreadInt(ofRows, 4*i)
-		for v := range t.vectors {
-			d.sums[i] = append(d.sums[i], d.x.AddIntsAt(row, ofColumns, 4*v*t.Width()))
-		}
+func (d *winograd) startRow(t *intTile, i int, _ func(i int) vec.V) {
+	row, sums := t.SpreadInt(d.ofRows, 4*i), []vec.V(nil)
+	for v := range t.vectors {
+		sums = append(sums, d.x.AddIntsAt(row, d.ofColumns, 4*v*t.Width()))
 	}
+	d.sums = append(d.sums[:i], sums)
+}
+
+// loop emits the loop over k.
+func (d *winograd) loop(t *intTile) {
 	t.Label(t.label("loop"))
 	for s := range WinogradGroup / 4 {
-		d.quad(t, a, b, s)
+		d.quad(t, t.lanes, d.b, s)
 	}
-	a.Next(WinogradGroup / 2)
-	t.Bump(b, 2*WinogradGroup*t.Tier().Gemm.NR)
-	t.CountDown(k, WinogradGroup, vec.NE, t.label("loop"))
-	t.finish()
+	t.lanes.Next(WinogradGroup / 2)
+	t.Bump(d.b, 2*WinogradGroup*t.Tier().Gemm.NR)
+	t.CountDown(d.k, WinogradGroup, vec.NE, t.label("loop"))
 }
 
 // quad multiplies the elements 2s and 2s+1 of a group, and the two elements half a group after them.

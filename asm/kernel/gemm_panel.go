@@ -40,7 +40,18 @@ var (
 	AnyGemmPack = Only(func(m vec.Tiler) {
 		g := newPanel(m)
 		g.packed = g.SlicePtr("dst")
-		g.tile(g.KeepPtr("a"), g.c, g.mr, m.Tier().Gemm.NR, func(what string) string { return what })
+		t := g.newTile(m.Tier().Gemm.NR, "pack")
+		t.begin(g.KeepPtr("a"))
+		for range g.mr {
+			t.beginRow()
+		}
+		t.loop(g.mr, func(what string) string { return what })
+		t.endRows(g.c, func(i int) {
+			if i+1 == g.mr {
+				g.Jump("packed")
+			}
+		})
+		g.Label("packed")
 	})
 )
 
@@ -72,58 +83,78 @@ func (g *panel) stride(param string) vec.Int {
 // rows emits the tiles of a strip and the loop over them.
 func (g *panel) rows(width int) {
 	m, a, c := g.KeepInt("m"), g.KeepPtr("a"), g.CopyPtr(g.c)
-	deal(g, g.mr, fmt.Sprintf("x%d", width), m.Int, func(h int, label func(string) string) {
-		g.tile(a, c, h, width, label)
-		a.AddRows(h, g.lda, 1)
-		m.Add(-h)
+	t := g.newTile(width, fmt.Sprintf("x%d", width))
+	deal(g, g.mr, t.suffix, m.Int, ladders{
+		begin: func(vec.Int) { t.begin(a) }, beginRow: func(int) { t.beginRow() },
+		sum:     t.loop,
+		endRows: func(last func(i int)) { t.endRows(c, last) },
+		next: func(h vec.Int) {
+			left := m.Int()
+			g.SubtractInt(left, h)
+			m.Put(left)
+		},
 	})
 }
 
-// panelTile is the state of a tile during its emission.
+// panelTile is the state of the tiles of a strip during their emission.
 type panelTile struct {
 	*panel
-	width int
+	width  int
+	suffix string
+	acc    [][]vec.V // the sums of each row
+	a      vec.Lanes
+	b      vec.Ptr // the next row of B
+	k      vec.Int // the steps left
+
+	// of the tile whose loop is emitted
+	h     int
 	label func(string) string
-	acc   [][]vec.V
-	a     vec.Lanes
-	b     vec.Ptr // the next row of B
 }
 
-// tile emits C[0:h, strip] = alpha * A[0:h, 0:k] * B + beta * C, and moves c down by h rows.
-func (g *panel) tile(a vec.Kept, c vec.Ptr, h, width int, label func(string) string) {
-	t := &panelTile{panel: g, width: width, label: label, acc: make([][]vec.V, h)}
-	t.a = g.Lanes(a, func() vec.Int { return g.lda }, 1, h)
-	for i := range t.acc {
-		for range max(1, width/g.Width()) {
-			t.acc[i] = append(t.acc[i], g.Zero())
-		}
+func (g *panel) newTile(width int, suffix string) *panelTile {
+	return &panelTile{panel: g, width: width, suffix: suffix}
+}
+
+// begin prepares for a tile, and beginRow for its next row.
+func (t *panelTile) begin(a vec.Kept) {
+	t.a = t.Lanes(a, func() vec.Int { return t.lda }, 1, t.mr)
+	t.b, t.k = t.CopyPtr(t.panel.b), t.IntParam("k")
+}
+
+func (t *panelTile) beginRow() {
+	t.a.Begin()
+	var row []vec.V
+	for range max(1, t.width/t.Width()) {
+		row = append(row, t.Zero())
 	}
-	t.sum()
-	t.scaleAndStore(c)
+	t.acc = append(t.acc, row)
 }
 
-// sum emits the loop over k, four steps at a time.
-func (t *panelTile) sum() {
+// loop emits the loop over k for h rows, four steps at a time.
+func (t *panelTile) loop(h int, label func(string) string) {
 	const unroll = 4
-	k := t.IntParam("k")
-	t.b = t.CopyPtr(t.panel.b)
-	t.CountDown(k, unroll, vec.LT, t.label("rest"))
+	t.h, t.label = h, label
+	t.a.Take(h)
+	t.CountDown(t.k, unroll, vec.LT, t.label("rest"))
 	t.Label(t.label("loop"))
 	t.a.Load(0, unroll)
 	for lane := range unroll {
 		t.step(lane)
 	}
 	t.a.Next(unroll)
-	t.CountDown(k, unroll, vec.GE, t.label("loop"))
+	t.CountDown(t.k, unroll, vec.GE, t.label("loop"))
 	t.Label(t.label("rest"))
-	t.Raise(k, unroll)
-	t.BranchIfZero(k, t.label("sum"))
+	t.Raise(t.k, unroll)
+	t.BranchIfZero(t.k, t.label("sum"))
 	t.Label(t.label("one"))
 	t.a.Load(0, 1)
 	t.step(0)
 	t.a.Next(1)
-	t.CountDown(k, 1, vec.NE, t.label("one"))
+	t.CountDown(t.k, 1, vec.NE, t.label("one"))
 	t.Label(t.label("sum"))
+	for _, row := range t.acc[h:] {
+		t.Undefine(row...)
+	}
 }
 
 // step adds the outer product of a column of A (a lane of each row) and a row of B.
@@ -139,36 +170,43 @@ func (t *panelTile) step(lane int) {
 			t.BumpBytes(t.b, t.ldb, 1)
 		}
 		for jj, v := range bv {
-			for i := range t.acc {
+			for i := range t.h {
 				t.FMALane(t.acc[i][j+jj], t.a.Lane(i, lane), v)
 			}
 		}
 	}
 }
 
-// scaleAndStore ends the tile, and moves c down.
-func (t *panelTile) scaleAndStore(c vec.Ptr) {
-	var old vec.Ptr
-	tileEnd{acc: t.acc,
-		unlessAlpha1: func(body func()) { body() },
-		unlessBeta0: func(body func()) {
-			t.BranchIfZero(t.beta, t.label("store"))
-			old = t.CopyPtr(c)
-			body()
-			t.Label(t.label("store"))
-		},
-		load: func(i, j int) []vec.V {
-			vs := t.load(old, j)
-			if j+len(vs) == len(t.acc[i]) {
-				t.BumpBytes(old, t.ldc, 1)
-			}
-			return vs
-		},
-		store: func(i int) {
-			t.store(c, t.acc[i])
-			t.BumpBytes(c, t.ldc, 1)
-		},
-	}.emit(t)
+// endRows ends the rows of a tile, without C and with it, and moves c down. last follows each row, with which the tile may end.
+func (t *panelTile) endRows(c vec.Ptr, last func(i int)) {
+	alpha := t.FloatParam("alpha")
+	t.BranchUnlessZero(t.beta, "add"+t.suffix)
+	t.Comment("beta = 0 must not read C")
+	for i := range t.acc {
+		t.endRow(i, c, alpha, nil)
+		last(i)
+	}
+	t.Label("add" + t.suffix)
+	beta := t.FloatParam("beta")
+	for i := range t.acc {
+		t.endRow(i, c, alpha, &beta)
+		last(i)
+	}
+}
+
+func (t *panelTile) endRow(i int, c vec.Ptr, alpha vec.V, beta *vec.V) {
+	row := t.acc[i]
+	for _, v := range row {
+		t.MulTo(v, alpha)
+	}
+	for j := 0; beta != nil && j < len(row); {
+		for _, old := range t.load(c, j) {
+			t.FMATo(row[j], *beta, old)
+			j++
+		}
+	}
+	t.store(c, row)
+	t.BumpBytes(c, t.ldc, 1)
 }
 
 // load loads vector j of a row of the strip, and vector j+1 if the strip has it.

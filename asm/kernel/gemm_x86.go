@@ -17,86 +17,85 @@ import (
 // loop over k: each step loads two vectors of B, broadcasts one element of A
 // from each row, and makes 2*mr multiply-adds. A is read in place, row by row:
 // packing it affects only locality, never layout. The same holds for B with the
-// stride ldb. There is a tile for every number of rows up to MR, so that a
+// stride ldb. There is a loop for every number of rows up to MR, so that a
 // short last tile computes nothing that it does not store. Tiles have nearly
 // equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
 func gemmX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{x: x, lanes: x.Width()}
-	frame := x.AllocLocal(32)
-	g.m, g.a, g.c, g.ahead = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
-	g.toSlot("m", g.m)
-	g.toSlot("a_base", g.a)
-	g.toSlot("c_base", g.c)
+	g := newGemmX86(x)
+	g.ahead, g.anyK = g.slot(), true
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
 	ahead := g.x.Stride("next")
 	g.x.ADDQ(g.x.Load64("b_base"), ahead)
 	g.x.MOVQ(ahead, g.ahead)
 	n := x.Load64("n")
-	masks := g.columnMasks(n)
 	x.CMPQ(n, x86.Imm(g.lanes))
-	x.JLE(operand.LabelRef("tiles_narrow"))
+	x.JLE(operand.LabelRef("narrow"))
 	x.CMPQ(n, x86.Imm(2*g.lanes))
-	x.JLT(operand.LabelRef("tiles_masked"))
-	x.JGT(operand.LabelRef("tiles_wide"))
-	g.rows("", mr, x86Columns{vectors: 2})
+	x.JGT(operand.LabelRef("wide"))
+	if !x.Opmasks() {
+		x.JLT(operand.LabelRef("masked"))
+		g.rows("", mr, x86Columns{vectors: 2})
+		g.x.End()
+		x.Label("masked")
+	}
+	x.SUBQ(x86.Imm(g.lanes), n)
+	g.rows("_masked", mr, x86Columns{vectors: 2, mask: x.LaneMaskSource(n)})
 	g.x.End()
+	x.Label("wide")
 	g.rows("_wide", mr/2, x86Columns{vectors: 4})
 	g.x.End()
-	g.rows("_masked", mr, x86Columns{vectors: 2, masks: masks})
-	g.x.End()
-	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masks: masks}) // at least 12 sums, or they wait for one another
+	x.Label("narrow")
+	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, mask: x.LaneMaskSource(n)}) // at least 12 sums, or they wait for one another
 }
 
-// gemmPackX86 emits GemmPack.
+// gemmPackX86 emits GemmPack: a single tile.
 func gemmPackX86(x *x86.Machine) {
-	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{x: x, lanes: x.Width()}
-	frame := x.AllocLocal(16)
-	g.a, g.c = frame, frame.Offset(8)
-	g.toSlot("a_base", g.a)
-	g.toSlot("c_base", g.c)
+	g := newGemmX86(x)
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
-	packed := g.x.Load64("dst_base")
-	g.tile(mr, func(what string) string { return what + "pack" }, x86Columns{vectors: 2, packed: packed})
+	mr, packed := x.Tier().Gemm.MR, x.Load64("dst_base")
+	t := g.newTile(mr, x86Columns{vectors: 2, packed: packed})
+	t.suffix = "pack"
+	t.start()
+	t.skipSteps(4*t.vectors*g.lanes, packed)
+	t.begin(vec.Int{})
+	for i := range mr {
+		t.beginRow(i)
+	}
+	t.loops(mr, func(what string) string { return what + t.suffix })
+	ended := false
+	t.endRows(func(i int) {
+		if i == mr-1 && !ended {
+			ended = true
+			x.End()
+		}
+	})
 }
-
-// halves loads elements of panels of 16 bits.
-type halves func(x *x86.Machine, m operand.Mem, v reg.VecVirtual)
 
 // gemmHalvesX86 emits GemmPanelFloat16 and GemmPanelBFloat16: the tiles of gemmX86 that are two
 // vectors wide. They fetch only their own stream ahead, halvesAhead bytes, and no other panel:
 // elements of 16 bits take half the memory traffic.
 func gemmHalvesX86(x *x86.Machine, load halves) {
-	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{x: x, lanes: x.Width(), halves: load}
-	frame := x.AllocLocal(24)
-	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
-	g.toSlot("m", g.m)
-	g.toSlot("a_base", g.a)
-	g.toSlot("c_base", g.c)
+	g := newGemmX86(x)
+	g.halves = load
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.GP64()
 	g.x.MOVQ(operand.U32(uint32(2*2*g.lanes)), g.ldb)
-	g.rows("", mr, x86Columns{vectors: 2})
+	g.rows("", x.Tier().Gemm.MR, x86Columns{vectors: 2})
 }
 
 // attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, one panel after the other.
 func attnPanelsX86(x *x86.Machine) {
-	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true}
-	frame := x.AllocLocal(40)
-	g.m, g.a, g.c, g.ahead, g.left = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24), frame.Offset(32)
+	g := newGemmX86(x)
+	g.near = true
+	g.ahead, g.left = g.slot(), g.slot()
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
 	ahead := g.x.Stride("next")
 	g.x.ADDQ(b, ahead)
 	g.x.MOVQ(ahead, g.ahead)
-	g.toSlot("count", g.left)
+	g.x.MOVQ(g.x.Load64("count"), g.left)
 	x.Label("panels")
-	g.toSlot("m", g.m)
-	g.toSlot("a_base", g.a)
-	g.toSlot("c_base", g.c)
-	g.rows("", mr, x86Columns{vectors: 2})
+	g.rows("", x.Tier().Gemm.MR, x86Columns{vectors: 2})
 	x.Comment("the next panel: the parameters are the callee's")
 	x.ADDQ(g.x.Stride("panel"), b)
 	x.ADDQ(x86.Imm(2*4*g.lanes), c)
@@ -107,15 +106,10 @@ func attnPanelsX86(x *x86.Machine) {
 // gemmPairX86 emits GemmPair: tiles of half the height and twice the width. Their second half belongs to the
 // other panel.
 func gemmPairX86(x *x86.Machine) {
-	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true, beside: true}
-	frame := x.AllocLocal(24)
-	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
-	g.toSlot("m", g.m)
-	g.toSlot("a_base", g.a)
-	g.toSlot("c_base", g.c)
+	g := newGemmX86(x)
+	g.near, g.beside = true, true
 	g.lda, g.ldb, g.panel = g.x.Stride("lda"), g.x.Stride("ldb"), g.x.Stride("panel")
-	g.rows("", mr/2, x86Columns{vectors: 4})
+	g.rows("", x.Tier().Gemm.MR/2, x86Columns{vectors: 4})
 }
 
 // gemmNearX86 emits GemmNear. Tiles are as wide as the registers allow for the number of rows, and have
@@ -125,10 +119,10 @@ func gemmPairX86(x *x86.Machine) {
 // twice as many.
 func gemmNearX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true, beside: true}
-	frame := x.AllocLocal(24)
-	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
-	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
+	g := newGemmX86(x)
+	g.near, g.beside = true, true
+	rest := g.slot()
+	m, b, n, c := x.ParamAddr("m"), x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
 	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
 	tallest := [...]int{1: max(mr, 12), 2: mr, 3: mr * 2 / 3, 4: mr / 2} // as in gemmPanel for 1, 2 and 4
 	shift := operand.U8(bits.TrailingZeros(uint(g.lanes)))
@@ -138,13 +132,10 @@ func gemmNearX86(x *x86.Machine) {
 		return r
 	}
 	x.Label("columns")
-	g.toSlot("m", g.m)
-	g.toSlot("a_base", g.a)
-	g.toSlot("c_base", g.c)
 	most := number(2)
 	for v := 3; v <= 4; v++ {
 		wider := number(v)
-		x.CMPQ(g.m, x86.Imm(tallest[v]))
+		x.CMPQ(m, x86.Imm(tallest[v]))
 		x.CMOVQLE(wider, most)
 	}
 	left, vectors, half := x.Load64("n"), x.GP64(), x.GP64()
@@ -165,17 +156,16 @@ func gemmNearX86(x *x86.Machine) {
 	x.CMPQ(left, full)
 	x.CMOVQGT(full, left)
 	last := g.x.LaneMaskSource(left)
-	name := func(v int, kind string) string { return fmt.Sprintf("_%d%s", v, kind) }
-	tiles := func(kind string, last reg.Register, half bool) {
+	tiles := func(kind string, columns x86Columns) {
+		name := func(v int) string { return fmt.Sprintf("_%d%s", v, kind) }
 		for v := 1; v < len(tallest)-1; v++ {
 			x.CMPQ(vectors, x86.Imm(v))
-			x.JEQ(operand.LabelRef("vectors" + name(v, kind)))
+			x.JEQ(operand.LabelRef("vectors" + name(v)))
 		}
 		for v := len(tallest) - 1; v >= 1; v-- {
-			x.Label("vectors" + name(v, kind))
-			masks := make([]reg.Register, v)
-			masks[v-1] = last
-			g.rows(name(v, kind), tallest[v], x86Columns{vectors: v, masks: masks, half: half})
+			x.Label("vectors" + name(v))
+			columns.vectors = v
+			g.rows(name(v), tallest[v], columns)
 			x.Comment("the next columns: the parameters are the callee's")
 			x.ADDQ(x86.Imm(v*4*g.lanes), b)
 			x.ADDQ(x86.Imm(v*4*g.lanes), c)
@@ -184,19 +174,16 @@ func gemmNearX86(x *x86.Machine) {
 			g.x.End()
 		}
 	}
-	if _, free := x.Masking(); free {
-		x.CMPQ(left, x86.Imm(g.lanes/2))
-		x.JLE(operand.LabelRef("half"))
-		tiles("", last, false)
-		x.Label("half")
-		tiles("_half", last, true)
+	if x.Opmasks() {
+		x.MOVQ(left, rest)
+		tiles("", x86Columns{mask: last, rest: rest})
 		return
 	}
 	x.CMPQ(left, full)
 	x.JLT(operand.LabelRef("masked"))
-	tiles("", nil, false)
+	tiles("", x86Columns{})
 	x.Label("masked")
-	tiles("_masked", last, false)
+	tiles("_masked", x86Columns{mask: last})
 }
 
 func loadFloat16(x *x86.Machine, m operand.Mem, v reg.VecVirtual) { x.VCVTPH2PS(m, v) }
@@ -206,70 +193,20 @@ func loadBFloat16(x *x86.Machine, m operand.Mem, v reg.VecVirtual) {
 	x.VPSLLD(operand.U8(16), v, v)
 }
 
-// prefetchRows is how many rows ahead a panel is fetched into the second-level cache
-// if the panel before it did not fetch it: about 100 cycles at 8 rows of A. In the
-// first level, rows a multiple of 4 KiB apart would evict each other. It is the
-// scale factor of an address, so at most 8.
-const prefetchRows = 8
-
-// gemmX86Gen has what all tiles share. Values that the inner loop does not
-// need live in the frame: 14 rows take five address registers.
-type gemmX86Gen struct {
-	x        *x86.Machine
-	lanes    int
-	m, a, c  operand.Mem // rows left; the next tile's rows of A and C
-	ahead    operand.Mem // the part of the next panel that the tile fetches
-	left     operand.Mem // the number of pieces of it that are left
-	lda, ldb reg.GPVirtual
-	halves   halves       // nil where B is float32
-	near     bool         // the product is in a core's own caches: the tile fetches other memory,
-	beside   bool         // or the columns next to the tile's
-	panel    reg.Register // distance from the first two vectors of columns to the second two; nil if they are adjacent
-}
-
-// x86Columns describes the columns of a tile.
-type x86Columns struct {
-	vectors int            // 2; 1 if the panel is narrow, 4 if it is wide
-	masks   []reg.Register // of each vector, nil if all its lanes are columns; masks is nil if there is none
-	half    bool           // the last vector has no columns in its upper half
-	packed  reg.Register   // where to store the rows of B; nil if nowhere
-}
-
-func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
-	g.x.MOVQ(g.x.Load64(param), slot)
-}
-
-// columnMasks prepares the masks of columns [0, lanes) and [lanes, 2*lanes).
-// AVX2 has only 16 vector registers, all taken by the tile: it keeps only
-// the addresses of its masks and loads them from the table when needed.
-func (g *gemmX86Gen) columnMasks(n reg.Register) []reg.Register {
-	masks := make([]reg.Register, 2)
-	zero, width := g.x.GP64(), g.x.GP64()
-	g.x.XORQ(zero, zero)
-	g.x.MOVQ(operand.I32(int32(g.lanes)), width)
-	for i := range masks {
-		count := g.x.GP64()
-		g.x.MOVQ(n, count)
-		g.x.SUBQ(x86.Imm(i*g.lanes), count)
-		g.x.CMOVQLT(zero, count) // negative: no lane
-		g.x.CMPQ(count, width)
-		g.x.CMOVQGT(width, count)
-		masks[i] = g.x.LaneMaskSource(count)
-	}
-	return masks
-}
-
 // rows emits the tiles of some columns and the loop over them.
 func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
-	deal(g.x, mr, suffix, func() vec.Int { return g.x.IntAt(g.m) }, func(h int, label func(string) string) {
-		g.tile(h, label, columns)
-		g.x.Context.Commentf("the next rows are %d further", h)
-		next := g.x.GP64()
-		g.x.IMUL3Q(operand.I32(int32(h)), g.lda, next)
-		g.x.ADDQ(next, g.a)
-		ldc := g.x.Stride("ldc")
-		g.x.IMUL3Q(operand.I32(int32(h)), ldc, ldc)
-		g.x.ADDQ(ldc, g.c)
-		g.x.SUBQ(x86.Imm(h), g.m)
+	t := g.newTile(mr, columns)
+	t.suffix = suffix
+	t.start()
+	deal(g.x, mr, suffix, func() vec.Int { return g.x.IntAt(g.m) }, ladders{
+		begin: t.begin, beginRow: t.beginRow, sum: t.loops,
+		endRows: t.endRows,
+		next: func(h vec.Int) {
+			rows := h.Reg.(reg.Register)
+			g.x.SUBQ(rows, g.m)
+			g.x.IMULQ(g.lda, rows)
+			g.x.ADDQ(rows, g.a)
+			g.x.MOVQ(t.to, g.c)
+		},
 	})
 }

@@ -29,23 +29,28 @@ func (d *quads) columns(t arch.Tier) int  { return t.Gemm.NR }
 func (d *quads) rows(t arch.Tier) int     { return t.Integers.Rows }
 func (d *quads) sum(i, v int) vec.V       { return d.sums[i][v] }
 
-func (d *quads) start(t *intTile, from func(i int) vec.V) {
+func (d *quads) start(t *intTile, from func(i int) vec.V) { startRows(t, d, from) }
+
+func (d *quads) startRow(t *intTile, i int, from func(i int) vec.V) {
 	if from == nil {
-		d.sums = t.zeros(t.h, t.vectors)
+		d.sums = t.addZeros(d.sums[:i], t.vectors)
 		return
 	}
-	d.sums = make([][]vec.V, t.h)
-	for i := range d.sums {
-		for range t.vectors {
-			d.sums[i] = append(d.sums[i], from(i))
-		}
+	var row []vec.V
+	for range t.vectors {
+		row = append(row, from(i))
 	}
+	d.sums = append(d.sums[:i], row)
 }
 
-func (d *quads) step(t *intTile, a vec.Lanes, b vec.Ptr, fetch func(s int)) {
+func (d *quads) undefine(t *intTile, h int) { t.undefine(d.sums[h:]) }
+
+func (d *quads) step(t *intTile, a vec.Lanes, b vec.Ptr, quarters int, fetch func(s int)) {
 	a.Load(0, 4)
-	for s := range 4 {
-		fetch(s)
+	for s := range quarters {
+		if fetch != nil {
+			fetch(s)
+		}
 		for v := 0; v < t.vectors; v += 2 {
 			b0, b1 := t.LoadTwo(b, 4*(s*t.Tier().Gemm.NR+v*t.Width()))
 			d.quad(t, a, s, v, []vec.V{b0, b1})
@@ -76,12 +81,16 @@ func (d *pairs) columns(t arch.Tier) int  { return t.Gemm.NR }
 func (d *pairs) rows(t arch.Tier) int     { return t.Integers.Rows }
 func (d *pairs) sum(i, v int) vec.V       { return d.sums[i][v] }
 
-func (d *pairs) start(t *intTile, _ func(i int) vec.V) { d.sums = t.zeros(t.h, t.vectors) }
+func (d *pairs) start(t *intTile, from func(i int) vec.V) { startRows(t, d, from) }
+func (d *pairs) undefine(t *intTile, h int)               { t.undefine(d.sums[h:]) }
 
-func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+func (d *pairs) startRow(t *intTile, i int, _ func(i int) vec.V) {
+	d.sums = t.addZeros(d.sums[:i], t.vectors)
+}
+
+func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, quarters int, _ func(s int)) {
 	x := t.Tiler.(*x86.Machine)
-	a.Load(0, 4)
-	for s := range 4 {
+	for s := range quarters {
 		bv := make([]vec.V, t.vectors)
 		for v := range bv {
 			if at := s*t.Tier().Gemm.NR + v*t.Width(); d.words {
@@ -124,11 +133,14 @@ func (d *words) elements() (n, bytes int) { return 16, 1 }
 func (d *words) columns(t arch.Tier) int  { return t.Gemm.NR / 2 }
 func (d *words) rows(t arch.Tier) int     { return t.Integers.Rows - 2 } // two products take registers
 
-func (d *words) start(t *intTile, _ func(i int) vec.V) {
-	d.x, d.sums = t.Tiler.(*neon.Machine), t.zeros(t.h, 2*t.vectors)
+func (d *words) start(t *intTile, from func(i int) vec.V) { startRows(t, d, from) }
+func (d *words) undefine(t *intTile, h int)               { t.undefine(d.sums[h:]) }
+
+func (d *words) startRow(t *intTile, i int, _ func(i int) vec.V) {
+	d.x, d.sums = t.Tiler.(*neon.Machine), t.addZeros(d.sums[:i], 2*t.vectors)
 }
 
-func (d *words) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+func (d *words) step(t *intTile, a vec.Lanes, b vec.Ptr, _ int, _ func(s int)) {
 	a.Load(0, 4)
 	for s := 0; s < 4; s += 2 {
 		for v := range t.vectors {
@@ -157,7 +169,7 @@ type wordHalves struct{ words }
 
 func (d *wordHalves) elements() (n, bytes int) { return 8, 2 }
 
-func (d *wordHalves) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+func (d *wordHalves) step(t *intTile, a vec.Lanes, b vec.Ptr, _ int, _ func(s int)) {
 	a.Load(0, 4)
 	for s := range 4 {
 		for v := range t.vectors {
@@ -179,15 +191,20 @@ func (d *octets) elements() (n, bytes int) { return 16, 1 }
 func (d *octets) columns(t arch.Tier) int  { return t.Gemm.NR }
 func (d *octets) rows(t arch.Tier) int     { return t.Integers.Rows }
 
-func (d *octets) start(t *intTile, _ func(i int) vec.V) {
-	d.x, d.sums = t.Tiler.(*neon.Machine), t.zeros((t.h+1)/2, 2*t.vectors)
+func (d *octets) start(t *intTile, from func(i int) vec.V) { startRows(t, d, from) }
+func (d *octets) undefine(t *intTile, h int)               { t.undefine(d.sums[(h+1)/2:]) }
+
+func (d *octets) startRow(t *intTile, i int, _ func(i int) vec.V) {
+	if i%2 == 0 {
+		d.x, d.sums = t.Tiler.(*neon.Machine), t.addZeros(d.sums[:i/2], 2*t.vectors)
+	}
 }
 
 // step takes eight elements of two rows at a time. If the number of rows is odd, the last one is paired
 // with itself.
-func (d *octets) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+func (d *octets) step(t *intTile, a vec.Lanes, b vec.Ptr, _ int, _ func(s int)) {
 	a.Load(0, 4)
-	two := make([][2]vec.V, len(d.sums)) // eight elements of each row, and eight more
+	two := make([][2]vec.V, (t.h+1)/2) // eight elements of each row, and eight more
 	for p := range two {
 		x, y := vec.V{Reg: a.Lane(2*p, 0).Reg}, vec.V{Reg: a.Lane(min(2*p+1, t.h-1), 0).Reg}
 		two[p] = [2]vec.V{d.x.Zip(false, x, y), d.x.Zip(true, x, y)}

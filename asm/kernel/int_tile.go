@@ -26,6 +26,7 @@ type intTile struct {
 	totals            bool // sums of blocks are added up, in C or in registers
 	inRegisters       bool
 
+	lanes   vec.Lanes // the rows of A
 	h       int
 	label   func(what string) string
 	total   [][]vec.V // in registers
@@ -36,18 +37,33 @@ type intTile struct {
 
 // intDot is a way to multiply integers.
 type intDot interface {
-	// elements returns how many elements of k a step takes, and their bytes; columns returns how many
+	// elements returns how many elements of k four quarters take, and their bytes; columns returns how many
 	// columns have sums at the same time, and rows how many rows a tile of an int8 product has.
 	elements() (n, bytes int)
 	columns(t arch.Tier) int
 	rows(t arch.Tier) int
 	// start makes fresh sums for the tile. They begin with the result of from for the row, or with zeros.
 	start(t *intTile, from func(i int) vec.V)
-	// step multiplies the next elements of the rows of A by those at b; it calls fetch before each quarter.
-	step(t *intTile, a vec.Lanes, b vec.Ptr, fetch func(s int))
+	// step multiplies the elements of some quarters in the rows of A by those at b; it calls fetch before each quarter. Machines that
+	// multiply by lanes of a vector take four.
+	step(t *intTile, a vec.Lanes, b vec.Ptr, quarters int, fetch func(s int))
 	// sum returns the final sum for vector v of row i, and is called once. The
 	// caller may overwrite it.
 	sum(i, v int) vec.V
+}
+
+// rowDot is an intDot for tiles whose rows begin and end one after the other.
+type rowDot interface {
+	intDot
+	// startRow makes fresh sums for the next row, as start does for all. undefine lets the sums of rows from h on hold anything.
+	startRow(t *intTile, i int, from func(i int) vec.V)
+	undefine(t *intTile, h int)
+}
+
+func startRows(t *intTile, d rowDot, from func(i int) vec.V) {
+	for i := range t.h {
+		d.startRow(t, i, from)
+	}
 }
 
 // newIntTile returns the tile of a kernel that multiplies with dot.
@@ -58,9 +74,8 @@ func newIntTile(m vec.Tiler, dot intDot) *intTile {
 	return t
 }
 
-// panel emits tiles of up to mr rows: all rows for some columns of the panel, and then those for
-// the next columns.
-func (t *intTile) panel(mr int, tile func()) {
+// panel runs tiles for some columns of the panel, and then for the next columns.
+func (t *intTile) panel(tiles func(suffix string)) {
 	nr := t.Tier().Gemm.NR
 	for suffix := ""; t.first < nr; t.first += t.vectors * t.Width() {
 		if t.first > 0 {
@@ -77,21 +92,96 @@ func (t *intTile) panel(mr int, tile func()) {
 		if t.first > 0 {
 			t.c.Add(4 * t.first)
 		}
-		deal(t, mr, suffix, t.m.Int, func(h int, label func(string) string) {
+		tiles(suffix)
+	}
+}
+
+// whole emits tiles of up to mr rows, each height as a whole.
+func (t *intTile) whole(mr int, tile func()) {
+	t.panel(func(suffix string) {
+		dealWhole(t, mr, suffix, t.m.Int, func(h int, label func(string) string) {
 			t.h, t.label = h, label
 			if t.totals {
 				t.startTotals()
 			}
 			tile()
 			t.Comment(fmt.Sprintf("the next rows are %d further", h))
-			t.a.AddRows(h, t.lda(), t.elem)
+			t.lanes.Passed(t.Number(h))
 			t.c.AddRows(h, t.ldc(), 4)
 			if t.scaled {
 				t.scale.Add(4 * h)
 			}
 			t.m.Add(-h)
 		})
-	}
+	})
+}
+
+// rowParts are the parts of tiles whose rows begin and end one after the other.
+type rowParts struct {
+	// begin prepares for a tile. It returns what the sums of a row begin with; nil means zeros.
+	begin func() (from func(i int) vec.V)
+	// beginRow and endRow are for the row at c. endRow, which endRows returns, gets the row's label and sums.
+	beginRow func(i int, c vec.Ptr)
+	sum      func()
+	endRows  func() (endRow func(label func(string) string, sums []vec.V, c, scale vec.Ptr))
+}
+
+// rows emits tiles of up to mr rows.
+func (t *intTile) rows(mr int, parts rowParts) {
+	dot := t.dot.(rowDot)
+	t.panel(func(suffix string) {
+		var from func(i int) vec.V
+		var begun, c, scale vec.Ptr
+		deal(t, mr, suffix, t.m.Int, ladders{
+			begin: func(vec.Int) {
+				t.lanes = t.Lanes(t.a, t.lda, t.elem, mr)
+				begun = t.c.Ptr()
+				from = parts.begin()
+			},
+			beginRow: func(i int) {
+				t.lanes.Begin()
+				dot.startRow(t, i, from)
+				if parts.beginRow != nil {
+					parts.beginRow(i, begun)
+					t.BumpBytes(begun, t.ldc(), 4)
+				}
+			},
+			sum: func(h int, label func(string) string) {
+				t.h, t.label = h, label
+				t.lanes.Take(h)
+				parts.sum()
+				dot.undefine(t, h)
+			},
+			endRows: func(last func(i int)) {
+				if c = t.c.Ptr(); t.scaled {
+					scale = t.scale.Ptr()
+				}
+				endRow := parts.endRows()
+				for i := range mr {
+					var sums []vec.V
+					for v := range t.vectors {
+						sums = append(sums, t.dot.sum(i, v))
+					}
+					endRow(func(what string) string { return fmt.Sprintf("%s_%d%s", what, i+1, suffix) }, sums, c, scale)
+					t.BumpBytes(c, t.ldc(), 4)
+					if t.scaled {
+						t.Bump(scale, 4)
+					}
+					last(i)
+				}
+			},
+			next: func(h vec.Int) {
+				t.c.Put(vec.Int(c))
+				if t.scaled {
+					t.scale.Put(vec.Int(scale))
+				}
+				t.lanes.Passed(h)
+				left := t.m.Int()
+				t.SubtractInt(left, h)
+				t.m.Put(left)
+			},
+		})
+	})
 }
 
 // each runs do for every vector of the tile, at p in rows that lie in memory.
@@ -106,19 +196,39 @@ func (t *intTile) each(rows vec.Rows, do func(i, v int, p vec.Ptr, off int)) {
 }
 
 // zeros returns zero vectors for the sums of h rows.
-func (t *intTile) zeros(h, vectors int) [][]vec.V {
-	sums := make([][]vec.V, h)
-	for i := range sums {
-		for range vectors {
-			sums[i] = append(sums[i], t.Zero())
-		}
+func (t *intTile) zeros(h, vectors int) (sums [][]vec.V) {
+	for range h {
+		sums = t.addZeros(sums, vectors)
 	}
 	return sums
 }
 
+// addZeros adds a row to sums.
+func (t *intTile) addZeros(sums [][]vec.V, vectors int) [][]vec.V {
+	var row []vec.V
+	for range vectors {
+		row = append(row, t.Zero())
+	}
+	return append(sums, row)
+}
+
+// undefine lets sums hold anything.
+func (t *intTile) undefine(sums [][]vec.V) {
+	for _, row := range sums {
+		t.Undefine(row...)
+	}
+}
+
 // rowsOfA and rowsOfC return the tile's rows of A and of C.
-func (t *intTile) rowsOfA() vec.Lanes { return t.Lanes(t.a, t.lda, t.elem, t.h) }
-func (t *intTile) rowsOfC() vec.Rows  { return t.Rows(t.c, t.ldc, 4, t.h) }
+func (t *intTile) rowsOfA() vec.Lanes {
+	t.lanes = t.Lanes(t.a, t.lda, t.elem, t.h)
+	for range t.h {
+		t.lanes.Begin()
+	}
+	return t.lanes
+}
+
+func (t *intTile) rowsOfC() vec.Rows { return t.Rows(t.c, t.ldc, 4, t.h) }
 
 // startTotals sets the totals to zeros, or to C.
 func (t *intTile) startTotals() {
@@ -146,66 +256,61 @@ func (t *intTile) placeOf(i, v int) (p vec.Ptr, off int) {
 	return t.totalAt.Row(i), 4 * v * t.Width()
 }
 
-// finish adds the integer sums of earlier steps, which are in C, to those of the tile, if add is not 0. Then
+// endRow adds the integer sums of earlier steps, which are in C, to those of a row, if add is not 0. Then
 // it stores them as they are. If the columns have scales, it converts the sums to floats, multiplies them by
 // the scales of rows and columns, and adds the columns' bias, if any.
-func (t *intTile) finish() {
-	sums := make([][]vec.V, t.h)
-	for i := range sums {
-		for v := range t.vectors {
-			sums[i] = append(sums[i], t.dot.sum(i, v))
+func (t *intTile) endRow() func(label func(string) string, sums []vec.V, c, scale vec.Ptr) {
+	weight, bias := t.SlicePtr("weight"), t.SlicePtr("bias")
+	return func(label func(string) string, sums []vec.V, c, scale vec.Ptr) {
+		each := func(do func(sum vec.V, off int)) {
+			for v, sum := range sums {
+				do(sum, 4*v*t.Width())
+			}
 		}
-	}
-	c := t.rowsOfC()
-	added, scaled, biased, end := t.label("added"), t.label("scaled"), t.label("biased"), t.label("end")
-	t.BranchIfParam("add", true, added)
-	t.each(c, func(i, v int, p vec.Ptr, off int) { t.AddInt32To(sums[i][v], t.Load(p, off)) })
-	t.Label(added)
-	t.BranchUnlessZero(t.SliceLen("weight"), scaled)
-	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, sums[i][v]) })
-	t.Jump(end)
-	t.Label(scaled)
-	scales := t.Column(t.scale.Ptr(), t.h)
-	for i := range sums {
-		scale := scales.Lane(i, 0)
-		for _, sum := range sums[i] {
+		first := 4 * t.first
+		t.BranchIfParam("add", true, label("added"))
+		each(func(sum vec.V, off int) { t.AddInt32To(sum, t.Load(c, off)) })
+		t.Label(label("added"))
+		t.BranchIfZero(t.SliceLen("weight"), label("stored"))
+		of := t.Column(scale, 1).Lane(0, 0)
+		each(func(sum vec.V, off int) {
 			t.IntToFloat(sum)
-			t.MulLaneTo(sum, scale)
-		}
+			t.MulLaneTo(sum, of)
+			t.MulTo(sum, t.Load(weight, first+off))
+		})
+		t.BranchIfZero(t.SliceLen("bias"), label("stored"))
+		each(func(sum vec.V, off int) { t.AddLoad(sum, bias, first+off) })
+		t.Label(label("stored"))
+		each(func(sum vec.V, off int) { t.Store(c, off, sum) })
 	}
-	weight := t.SlicePtr("weight")
-	t.eachColumn(sums, func(v, off int, column []vec.V) {
-		w := t.Load(weight, off)
-		for _, sum := range column {
-			t.MulTo(sum, w)
-		}
-	})
-	t.BranchUnlessZero(t.SliceLen("bias"), biased)
-	t.Label(t.label("store"))
-	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, sums[i][v]) })
-	t.Jump(end)
-	t.Label(biased)
-	bias := t.SlicePtr("bias")
-	t.eachColumn(sums, func(v, off int, column []vec.V) {
-		b := t.Load(bias, off)
-		for _, sum := range column {
-			t.AddTo(sum, b)
-		}
-	})
-	t.Jump(t.label("store"))
-	t.Label(end)
 }
 
-// eachColumn runs do for each vector of columns: off is its offset in the data of the panel's columns, and
-// column has its sums in all rows.
-func (t *intTile) eachColumn(sums [][]vec.V, do func(v, off int, column []vec.V)) {
-	for v := range t.vectors {
-		var column []vec.V
-		for i := range sums {
-			column = append(column, sums[i][v])
-		}
-		do(v, 4*(t.first+v*t.Width()), column)
+// loop emits the loop over k. An element of B has size bytes; fetch, which may be nil, is for quarters of a step.
+func (t *intTile) loop(b vec.Ptr, k vec.Int, size int, fetch func(s int)) {
+	quarters := t.quarters()
+	n, _ := t.dot.elements()
+	n = n * quarters / 4
+	bytes := n * size * t.Tier().Gemm.NR
+	t.Label(t.label("loop"))
+	if t.far != (vec.Int{}) {
+		t.fetchAhead(t.label("fetched"), b, 0, bytes)
 	}
+	t.dot.step(t, t.lanes, b, quarters, fetch)
+	t.lanes.Next(n * t.elem / 4)
+	t.Bump(b, bytes)
+	t.CountDown(k, n, vec.NE, t.label("loop"))
+}
+
+// quarters returns the number of quarters that an iteration takes. High tiles of long vectors wait for the two ports that multiply, and
+// the instructions that count cost nothing.
+func (t *intTile) quarters() int {
+	switch sums := t.h * t.vectors; {
+	case t.Tier().ByLane || len(t.Tier().Vectors) <= 16 || sums < 6:
+		return 4
+	case sums < 12:
+		return 2
+	}
+	return 1
 }
 
 // startAhead prepares for fetchAhead.

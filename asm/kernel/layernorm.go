@@ -7,15 +7,10 @@ import (
 )
 
 // LayerNormRows normalises each row of cols elements to mean 0 and variance 1
-// and applies weight and bias.
+// and applies weight and bias. Only whole, aligned vectors are written past the caches.
 func LayerNormRows(m vec.Machine) {
-	layerNormRows(m, m.SlicePtr("dst"), m.SlicePtr("x"), cached)
-}
-
-// LayerNormRowsStream is LayerNormRows for rows that come from memory and go there.
-func LayerNormRowsStream(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
-	streaming(m, dst, m.IntParam("cols"), func(out output) { layerNormRows(m, dst, x, out) })
+	m.IfStream("stream", dst, m.IntParam("cols"), func() { layerNormRows(m, dst, x, past(wholeRows)) }, func() { layerNormRows(m, dst, x, cached) })
 }
 
 func layerNormRows(m vec.Machine, dst, x vec.Ptr, out output) {
@@ -102,8 +97,9 @@ func checkUsual(m vec.Machine, variance *vec.V) func(leave func()) {
 // standard deviation, more than one bit of the variance would be lost: a further pass takes the differences
 // from the mean itself. That mean is rounded too: its error is subtracted likewise.
 func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
-	rows, cols := m.IntParam("rows"), m.IntParam("cols")
+	cols := m.IntParam("cols")
 	tail := out.tail(m, cols)
+	noneLeft(m)
 	// add adds the differences from mean to the sums.
 	add := func(s vec.Span, i int, v, mean vec.V, rest, square laneSums) {
 		d := s.Keep(m.Sub(v, mean), 0)
@@ -121,7 +117,7 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	if in.stores {  // keeps the values to store in a register meanwhile
 		shift = m.Park()
 	}
-	pipeline(m, rows, cols, tail, out, longLeast,
+	pipeline(m, cols, tail, out, longLeast,
 		stage{
 			ptrs: in.ptrs,
 			begin: func() {
@@ -179,7 +175,13 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 				return func() { out.store(s, 0, i, y) }
 			},
 		})
-	m.ReturnInt(rows)
+}
+
+// noneLeft makes 0 the result.
+func noneLeft(m vec.Machine) {
+	none := m.IntParam("rows")
+	m.SubtractInt(none, none)
+	m.ReturnInt(none)
 }
 
 // deviation returns, from the sums of the differences from a mean and of their squares, the mean of the differences and the variance.
@@ -207,11 +209,12 @@ func AddRMSNormRows(m vec.Machine) {
 // rmsNorm divides the rows at x, which step computes from the streams of in, by their root mean squares,
 // applies weight, and writes them to dst.
 func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec.Span, i int) (vec.V, func())) {
-	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
+	cols, eps := m.IntParam("cols"), m.FloatParam("eps")
+	noneLeft(m)
 	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()
 	var square laneSums
 	var variance vec.V
-	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
+	pipeline(m, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
 			ptrs:  in(),
 			begin: func() { square = zeroSums(m) },
@@ -239,5 +242,4 @@ func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec
 				return func() { s.Store(0, i, y) }
 			},
 		})
-	m.ReturnInt(rows)
 }

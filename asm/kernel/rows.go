@@ -40,35 +40,15 @@ type layout int
 
 const (
 	anyRows     layout = iota // aligned vectors where they pay, and otherwise vectors that begin where the row does
-	tailedRows                // vectors that begin where the row does, and a tail
 	wholeRows                 // vectors that begin where the row does, without a tail
 	alignedRows               // aligned vectors
 )
 
 var cached = output{store: vec.Span.Store}
 
-// streaming runs body with an output that writes rows past the caches, if the machine can do
-// that. The rows read are fetched a page ahead as well, because the hardware's prefetch ends
-// with the page.
-func streaming(m vec.Machine, dst vec.Ptr, cols vec.Int, body func(out output)) {
-	out := output{store: vec.Span.StoreStream, ahead: 4096, rows: wholeRows}
-	m.IfStream(dst, cols, func() { body(out) }, func() {
-		masking, ok := m.Masking()
-		if !ok {
-			body(cached)
-			return
-		}
-		m.IfLE(cols, longLeast-1, func() {
-			out := cached
-			out.rows = tailedRows
-			body(out)
-		}, func() {
-			out.rows = alignedRows
-			body(out)
-			masking.FinishStream()
-		})
-	})
-}
+// past returns the output that writes rows past the caches. The rows read are fetched a page ahead as well, because the hardware's
+// prefetch ends with the page.
+func past(rows layout) output { return output{store: vec.Span.StoreStream, ahead: 4096, rows: rows} }
 
 func (o output) prefetch(s vec.Span, p, i int) {
 	if o.ahead > 0 {
@@ -99,27 +79,28 @@ const (
 	longLeast    = 496
 )
 
-// pipeline runs two or three stages over rows of cols elements. The stages work on
+// pipeline runs stages over rows of cols elements. The stages work on
 // different rows in one loop: while the second stage is at row r, the first is at row r+1
 // and the third at row r-1. The latencies at the end of a pass (the reduction of a vector,
 // a division) are therefore hidden behind the other passes, and rows come from memory
-// while other rows are computed. rows may be 0; cols is at least 1. Afterwards rows is 0, or the number of rows left if
-// a check left the pipeline: rows before that one are finished then, the first stage has ended with it, and no stage has begun
-// with a row after it.
+// while other rows are computed. cols is at least 1. If a check leaves the pipeline, the kernel's result is the number of rows
+// left: rows before that one are finished then, the first stage has ended with it, and no stage has begun with a row after it.
 //
 // Rows that have least elements or more, and do not begin at multiples of half a vector, are taken in
 // aligned vectors, if the machine can. At multiples of half a vector, every other access crosses a cache
 // line, which costs less than the partial vectors at both ends.
-func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, out output, least int, stages ...stage) {
+func pipeline(m vec.Machine, cols vec.Int, tail vec.Tail, out output, least int, stages ...stage) {
+	// Where rows come from memory and go there, some are fetched and written while others are computed, also at both ends.
+	overlaps := out.ahead > 0 && !slices.ContainsFunc(stages, func(st stage) bool { return st.step == nil })
 	lying := func() {
-		passes(m, rows, stages, func(groups []vec.Group, turn func(), body func([]vec.Span)) {
+		turns(m, stages, overlaps, func(groups []vec.Group, turn func(), body func([]vec.Span)) {
 			vec.Walk(m, cols, tail, groups, turn, body)
 		})
 	}
 	masking, ok := m.Masking()
 	aligned := func() {
-		passes(m, rows, stages, func(groups []vec.Group, _ func(), body func([]vec.Span)) {
-			vec.WalkAligned(masking, cols, groups, body)
+		turns(m, stages, overlaps, func(groups []vec.Group, turn func(), body func([]vec.Span)) {
+			vec.WalkAligned(masking, cols, groups, turn, body)
 		})
 	}
 	switch {
@@ -147,83 +128,125 @@ func turnSums(m vec.Machine, stages []stage) {
 	}
 }
 
-// passes emits the passes of a pipeline; walk walks over the rows of one pass.
-func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.Group, turn func(), body func([]vec.Span))) {
-	pass := func(from, to int, leave func()) {
-		var groups []vec.Group
-		var steps []func(s vec.Span, i int) func()
-		for _, st := range stages[from:to] {
-			if st.step != nil {
-				group := vec.Group{Rows: st.ptrs}
-				if st.anew != nil {
-					group.Anew = st.anew()
-				}
-				if st.scratch != nil {
-					group.Scratch = []vec.Ptr{st.scratch()}
-				}
-				groups, steps = append(groups, group), append(steps, st.step)
-			}
+// turns emits the loop of a pipeline; walk walks over a row. With n stages, rows take n-1 turns more than there are rows:
+//
+//	for left := rows + n-1; left > 0; left-- {
+//		if all stages have a row {
+//			walk over the rows of all stages together, while they have
+//		} else {
+//			for each stage, the last one first, if it has a row {
+//				walk over its row
+//			}
+//		}
+//	}
+//
+// The first stage has a row while left >= n. Stage s, counted from 0, has one while left >= n-s, from turn s on, where left <= rows +
+// n-1-s. If overlaps is set, two stages of three, which have no checks, are walked together too.
+func turns(m vec.Machine, stages []stage, overlaps bool, walk func(groups []vec.Group, turn func(), body func([]vec.Span))) {
+	n, left := len(stages), m.IntParam("rows")
+	// unless runs leave if not all stages from first to last have a row.
+	unless := func(first, last int, leave func()) {
+		if last > 0 {
+			turn := m.IntParam("rows")
+			m.Raise(turn, n-1)
+			m.SubtractInt(turn, left)
+			m.IfLE(turn, last-1, leave, nil)
 		}
-		// Later stages also begin first: they need registers that the sums of an earlier stage take.
-		for _, st := range slices.Backward(stages[from:to]) {
-			if st.begin != nil {
-				st.begin()
-			}
-			if st.check != nil {
-				st.check(func() {
-					m.Raise(rows, 1)
-					leave()
-				})
-			}
-		}
-		if len(groups) > 0 {
-			walk(groups, func() { turnSums(m, stages[from:to]) }, func(spans []vec.Span) {
-				for i := range spans[0].Vectors {
-					// All loads come before all stores: where the rows are a multiple
-					// of 4 KiB apart, a load that follows a store waits for it.
-					var stores []func()
-					for g, step := range steps {
-						if store := step(spans[g], i); store != nil {
-							stores = append(stores, store)
-						}
-					}
-					for _, store := range stores {
-						store()
-					}
-				}
-			})
-		}
-		// Later stages end first: they may pass on what they received from an earlier one.
-		for _, st := range slices.Backward(stages[from:to]) {
-			if st.end != nil {
-				st.end()
-			}
+		if first < n-1 {
+			m.IfLE(left, n-1-first, leave, nil)
 		}
 	}
-	m.If(rows, func() {
-		m.Subtract(rows, 1)
-		switch len(stages) {
-		case 2:
-			pass(0, 1, nil)
-			m.Loop(rows, 1, func() { pass(0, 2, nil) })
-			pass(1, 2, nil)
-		case 3:
-			m.Leavable(func(leave func()) {
-				pass(0, 1, nil)
-				m.Leavable(func(finish func()) {
-					m.IfLE(rows, 0,
-						func() { pass(1, 2, leave) },
-						func() {
-							pass(0, 2, leave)
-							m.Subtract(rows, 1)
-							m.Loop(rows, 1, func() { pass(0, 3, finish) })
-							pass(1, 3, finish)
+	m.If(left, func() {
+		m.Raise(left, n-1)
+		m.Leavable(func(stop func()) {
+			m.Loop(left, 1, func() {
+				m.Leavable(func(next func()) {
+					m.Leavable(func(apart func()) {
+						m.Leavable(func(none func()) {
+							unless(0, n-1, none)
+							m.Subtract(left, n-1)
+							m.Loop(left, 1, func() {
+								pass(m, stages, walk, func() {
+									m.Raise(left, 1)
+									m.ReturnInt(left)
+									m.SubtractInt(left, left)
+									m.Raise(left, 1) // only the last stage still has a row
+									apart()
+								})
+							})
+							m.Raise(left, n)
+							next()
 						})
+						for first := 0; overlaps && first < n-1; first++ {
+							m.Leavable(func(none func()) {
+								unless(first, first+1, none)
+								pass(m, stages[first:first+2], walk, nil)
+								next()
+							})
+						}
+					})
+					for s := n - 1; s >= 0; s-- {
+						m.Leavable(func(none func()) {
+							unless(s, s, none)
+							pass(m, stages[s:s+1], walk, func() {
+								m.Subtract(left, n-2)
+								m.ReturnInt(left)
+								stop()
+							})
+						})
+					}
 				})
-				pass(2, 3, nil)
 			})
-		default:
-			panic("pipeline: want two or three stages")
-		}
+		})
 	})
+}
+
+// pass walks over the rows of some stages together. It leaves before that if a check does.
+func pass(m vec.Machine, stages []stage, walk func(groups []vec.Group, turn func(), body func([]vec.Span)), leave func()) {
+	var groups []vec.Group
+	var steps []func(s vec.Span, i int) func()
+	for _, st := range stages {
+		if st.step != nil {
+			group := vec.Group{Rows: st.ptrs}
+			if st.anew != nil {
+				group.Anew = st.anew()
+			}
+			if st.scratch != nil {
+				group.Scratch = []vec.Ptr{st.scratch()}
+			}
+			groups, steps = append(groups, group), append(steps, st.step)
+		}
+	}
+	// Later stages also begin first: they need registers that the sums of an earlier stage take.
+	for _, st := range slices.Backward(stages) {
+		if st.begin != nil {
+			st.begin()
+		}
+		if st.check != nil {
+			st.check(leave)
+		}
+	}
+	if len(groups) > 0 {
+		walk(groups, func() { turnSums(m, stages) }, func(spans []vec.Span) {
+			for i := range spans[0].Vectors {
+				// All loads come before all stores: where the rows are a multiple
+				// of 4 KiB apart, a load that follows a store waits for it.
+				var stores []func()
+				for g, step := range steps {
+					if store := step(spans[g], i); store != nil {
+						stores = append(stores, store)
+					}
+				}
+				for _, store := range stores {
+					store()
+				}
+			}
+		})
+	}
+	// Later stages end first: they may pass on what they received from an earlier one.
+	for _, st := range slices.Backward(stages) {
+		if st.end != nil {
+			st.end()
+		}
+	}
 }

@@ -32,7 +32,7 @@ func signDots(m vec.Tiler, c signCount) {
 	left, a, dst := m.KeepInt("m"), m.KeepPtr("a"), m.KeepPtr("dst")
 	lda, lddst := m.Leading("lda"), m.Leading("lddst")
 	dim := m.FloatParam("dim")
-	deal(m, c.rows, "", left.Int, func(h int, label func(string) string) {
+	dealWhole(m, c.rows, "", left.Int, func(h int, label func(string) string) {
 		t := &signTile{Tiler: m, signCount: c, h: h, vectors: SignPanel / m.Width(), label: label, lda: lda}
 		t.b = m.SlicePtr("b")
 		n, at := m.IntParam("n"), dst.Ptr()

@@ -21,21 +21,34 @@ func expDiff(m vec.Machine) func(x, max vec.V) vec.V {
 // SoftmaxRows is softmax over each row of cols elements: the maximum, then the
 // exponentials and their sum, then the division by the sum. If a row has a NaN
 // or +Inf, or only -Inf, its sum is NaN and therefore the whole row.
-func SoftmaxRows(m vec.Machine) {
-	softmaxRows(m, m.SlicePtr("dst"), m.SlicePtr("x"), false, cached)
-}
-
-// SoftmaxRowsStream is SoftmaxRows for rows that come from memory and go there.
-// The exponentials are in tmp: each vector of a row is read before that of the
+//
+// Rows that go past the caches have their exponentials in tmp: each vector of a row is read before that of the
 // next row overwrites it.
-func SoftmaxRowsStream(m vec.Machine) {
-	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
-	streaming(m, dst, m.IntParam("cols"), func(out output) { softmaxRows(m, dst, x, true, out) })
+func SoftmaxRows(m vec.Machine) {
+	dst, x, cols := m.SlicePtr("dst"), m.SlicePtr("x"), m.IntParam("cols")
+	lying := func() { softmaxRows(m, dst, x, cached) }
+	m.IfStream("stream", dst, cols, func() { softmaxRows(m, dst, x, past(wholeRows)) }, func() {
+		masking, ok := m.Masking()
+		if !ok {
+			lying()
+			return
+		}
+		m.Leavable(func(done func()) {
+			m.Leavable(func(near func()) {
+				m.IfLE(m.IntParam("stream"), 0, near, nil)
+				m.IfLE(cols, longLeast-1, near, nil)
+				softmaxRows(m, dst, x, past(alignedRows))
+				masking.FinishStream()
+				done()
+			})
+			lying()
+		})
+	})
 }
 
-// softmaxRows keeps the exponentials of a row in tmp or in dst.
-func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
-	rows, cols := m.IntParam("rows"), m.IntParam("cols")
+// softmaxRows keeps the exponentials of a row in tmp or, if they are cached, in dst.
+func softmaxRows(m vec.Machine, dst, x vec.Ptr, out output) {
+	cols := m.IntParam("cols")
 	exp := expDiff(m)
 	max, inv := m.Zero(), m.Zero()
 	var top vec.V
@@ -44,7 +57,7 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	// The first stream of a stage defines where its rows begin.
 	second, third := stage{ptrs: []vec.Ptr{m.CopyPtr(dst), x}}, stage{ptrs: []vec.Ptr{dst}}
 	to, exps := 0, 0
-	if inTmp {
+	if out.rows != anyRows {
 		to, exps = 2, 1
 		second.scratch = func() vec.Ptr { return m.SlicePtr("tmp") }
 		third.scratch = second.scratch
@@ -76,7 +89,7 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 		y := m.Mul(e, inv)
 		return func() { out.store(s, 0, i, y) }
 	}
-	pipeline(m, rows, cols, out.tail(m, cols), out, alignedLeast,
+	pipeline(m, cols, out.tail(m, cols), out, alignedLeast,
 		stage{
 			ptrs:  []vec.Ptr{ahead},
 			begin: func() { top = m.Splat(negInf) },
@@ -94,12 +107,12 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 // maximum is the least finite number.
 func ExpSumRows(m vec.Machine) {
 	dst, x, maxs, sums := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("max"), m.SlicePtr("sum")
-	rows, cols := m.IntParam("rows"), m.IntParam("cols")
+	cols := m.IntParam("cols")
 	exp := expDiff(m)
 	max := m.Zero()
 	var top vec.V
 	var sum laneSums
-	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
+	pipeline(m, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
 			begin: func() { top = m.Splat(f32(-math.MaxFloat32)) },

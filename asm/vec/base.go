@@ -38,8 +38,8 @@ func (b Base) Prefetch(p Ptr, off int)                     {}
 func (b Base) PrefetchFar(p Ptr, off int, n Int, size int) {}
 
 // IfStream and StoreStream implement Machine for machines without such stores.
-func (b Base) IfStream(p Ptr, n Int, then, else_ func()) { else_() }
-func (b Base) StoreStream(p Ptr, off int, v V)           { b.m.Store(p, off, v) }
+func (b Base) IfStream(param string, p Ptr, n Int, then, else_ func()) { else_() }
+func (b Base) StoreStream(p Ptr, off int, v V)                         { b.m.Store(p, off, v) }
 
 // Together implements Machine for backends that cannot reorder emitted instructions.
 func (b Base) Together(n int, part func(i int)) {

@@ -15,12 +15,11 @@ type Tiler interface {
 	Leading(param string) func() Int
 
 	// Rows returns the next n rows at the kept address, ld elements of size bytes apart. Lanes
-	// returns rows whose lanes are used one after the other, 4 bytes each. Lanes may already move
-	// the kept address past the rows; AddRows with the same number then adds nothing.
+	// returns rows whose lanes are used one after the other, 4 bytes each, and begins with none of them.
 	Rows(rows Kept, ld func() Int, size, n int) Rows
 	Lanes(rows Kept, ld func() Int, size, n int) Lanes
 	// Column returns the n lanes at p, one for each of n rows.
-	Column(p Ptr, n int) Lanes
+	Column(p Ptr, n int) Column
 	// Beside returns the address n bytes after p. Use it before p changes: on some machines it follows p.
 	Beside(p Ptr, n Int) Ptr
 
@@ -37,6 +36,9 @@ type Tiler interface {
 	BranchIfZero(n Int, label string)
 	BranchUnlessZero(n Int, label string)
 	BranchIfParam(param string, zero bool, label string)
+
+	// Undefine lets vectors hold anything, although instructions that follow read them.
+	Undefine(vs ...V)
 
 	// After returns the address off bytes after p, and CopyPtrTo overwrites dst with src.
 	After(p Ptr, off int) Ptr
@@ -91,7 +93,8 @@ type Kept interface {
 	// Int and Ptr return a copy.
 	Int() Int
 	Ptr() Ptr
-	// Add adds k, and AddRows adds n times ld elements of size bytes.
+	// Put replaces it. Add adds k, and AddRows adds n times ld elements of size bytes.
+	Put(n Int)
 	Add(k int)
 	AddRows(n int, ld Int, size int)
 }
@@ -105,6 +108,12 @@ type Rows interface {
 
 // Lanes is a number of rows whose lanes are used one after the other.
 type Lanes interface {
+	// Begin begins with the next row. It may move the kept address past the row. Passed, after all rows, makes sure of that: h is their
+	// number.
+	Begin()
+	Passed(h Int)
+	// Take makes the first n rows those that Load and Next are for; it emits nothing.
+	Take(n int)
 	// Load loads n lanes of each row, 1 or a multiple of 4, on a machine that multiplies by lanes of a
 	// vector; first is the index of the first of them, counted from Next.
 	Load(first, n int)
@@ -114,6 +123,9 @@ type Lanes interface {
 	// Next moves on by n lanes.
 	Next(n int)
 }
+
+// Column is a lane for each of some rows; j is 0.
+type Column interface{ Lane(i, j int) Lane }
 
 // Lane is a number that multiplies every lane of a vector.
 type Lane struct {

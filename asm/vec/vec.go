@@ -137,10 +137,10 @@ type Machine interface {
 	Load(p Ptr, off int) V
 	// Store stores Width elements at p + off bytes.
 	Store(p Ptr, off int, v V)
-	// IfStream runs then if rows of n elements that begin at p can be written past the caches: such
+	// IfStream runs then if the int parameter is not 0, and rows of n elements that begin at p can be written past the caches: such
 	// rows have no tail. Otherwise it runs else_. Within then, StoreStream is Store past the caches;
 	// those stores come before everything that follows then.
-	IfStream(p Ptr, n Int, then, else_ func())
+	IfStream(param string, p Ptr, n Int, then, else_ func())
 	StoreStream(p Ptr, off int, v V)
 	// Prefetch fetches the cache line at p + off bytes, if there is one. PrefetchFar fetches the line
 	// n*size bytes after that, for a size of 1 to 8, into the second-level cache, if there is an n. Both

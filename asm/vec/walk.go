@@ -150,30 +150,18 @@ func Walk(m Machine, n Int, t Tail, groups []Group, turn func(), body func([]Spa
 		together = Chains(m)
 	}
 	m.Loop(left, together*m.Width(), func() { w.whole(together, 0) })
-	tail := func(chain int) {
-		if t == (Tail{}) {
-			return
+	m.Loop(left, m.Width(), func() {
+		w.whole(1, 0)
+		if turn != nil {
+			turn()
 		}
+	})
+	if t != (Tail{}) {
 		m.If(t.Count, func() {
-			w.step(1, chain, slices.Repeat([]Tail{t}, len(groups)))
+			w.step(1, 0, slices.Repeat([]Tail{t}, len(groups)))
 			w.eachStream(func(p Ptr, g int) { m.BumpBy(p, t.Count) })
 		})
 	}
-	if _, ok := m.Masking(); !ok {
-		m.Loop(left, m.Width(), func() {
-			w.whole(1, 0)
-			if turn != nil {
-				turn()
-			}
-		})
-		tail(0)
-		return
-	}
-	// The sums are those of WalkAligned.
-	m.IfLE(left, m.Width()-1, func() { tail(0) }, func() {
-		w.whole(1, 0)
-		tail(1)
-	})
 }
 
 // WalkAligned is Walk in aligned vectors: no access crosses a cache line, except accesses of
@@ -184,7 +172,7 @@ func Walk(m Machine, n Int, t Tail, groups []Group, turn func(), body func([]Spa
 // The sums of both chains, and then of all lanes, do not depend on where a row begins. Elements of
 // one lane, a vector apart, are still in one lane and in the same order, and the chains alternate;
 // ReduceAdd returns the same result for rotated lanes.
-func WalkAligned(m Masking, n Int, groups []Group, body func([]Span)) {
+func WalkAligned(m Masking, n Int, groups []Group, turn func(), body func([]Span)) {
 	w, width := walk{m: m, groups: groups, body: body, aligned: true}, m.Width()
 	before := make([]Int, len(groups)) // lanes of the first vector before the row
 	var first []Tail
@@ -211,20 +199,18 @@ func WalkAligned(m Masking, n Int, groups []Group, body func([]Span)) {
 	for g := range groups {
 		rest[g] = m.AlignedRest(n, before[g])
 	}
-	lastTwo := func(chain int) {
-		var first, second []Tail
-		for g := range groups {
-			a, b := m.LanesOfTwo(rest[g])
-			first, second = append(first, a), append(second, b)
-		}
-		w.step(1, chain, first)
-		w.eachStream(func(p Ptr, g int) { m.Bump(p, 4*width) })
-		m.IfTwo(rest, func() { w.step(1, chain+1, second) })
-	}
-	m.IfLE(whole, width-1, func() { lastTwo(1) }, func() {
+	m.Loop(whole, width, func() {
 		w.whole(1, 1)
-		lastTwo(0)
+		turn()
 	})
+	var most, last []Tail
+	for g := range groups {
+		a, b := m.LanesOfTwo(rest[g])
+		most, last = append(most, a), append(last, b)
+	}
+	w.step(1, 1, most)
+	w.eachStream(func(p Ptr, g int) { m.Bump(p, 4*width) })
+	m.IfTwo(rest, func() { w.step(1, 0, last) })
 	w.eachStream(func(p Ptr, g int) {
 		m.Bump(p, -4*width)
 		m.BumpBy(p, rest[g])

@@ -39,17 +39,13 @@ var limits = map[string]limit{
 	"kernels/internal/product": {up: 3},
 	// The scheduler's loop is one type in five files.
 	"generation": {knot: 5, up: 6},
-	// A record of an architecture has the types of all, which begin with one of them.
-	"asm/arch": {up: 2},
 	// An assembler is one type, Function: its operands, words and memory are methods of it in a file each.
 	"asm/arm64": {knot: 8, up: 5},
 	// A machine is one type, whose instructions are methods in a file for each kind.
 	"asm/vec/neon": {up: 3},
 	"asm/vec/x86":  {knot: 8, up: 7},
 	// A family of kernels has a file for its entrance, which the files of its parts call back.
-	"asm/kernel": {up: 4},
-	// The catalogue lists records in a file for each family, and the generator has a file for each backend.
-	"asm": {knot: 5, up: 5},
+	"asm/kernel": {up: 3},
 	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the machine that matches it.
 	"text/tokenizer/internal/onig": {up: 2},
 	// A package of a protocol has a file with its routes, which hand requests to the files of each; these answer by what the first file

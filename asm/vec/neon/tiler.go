@@ -11,9 +11,8 @@ import (
 
 // kept is a parameter in a register.
 type kept struct {
-	x     *Machine
-	r     arm64.GP
-	ahead int // rows that r has moved past
+	x *Machine
+	r arm64.GP
 }
 
 // KeepInt implements Tiler.
@@ -31,12 +30,14 @@ func (k *kept) Ptr() vec.Ptr { return vec.Ptr(k.Int()) }
 // Add implements Kept.
 func (k *kept) Add(n int) { k.x.Bump(vec.Ptr{Reg: k.r}, n) }
 
+// Put implements Kept.
+func (k *kept) Put(n vec.Int) { k.x.MOVD(general(n), k.r) }
+
 // AddRows implements Kept.
 func (k *kept) AddRows(n int, ld vec.Int, size int) {
-	for range n - k.ahead {
+	for range n {
 		k.x.BumpBytes(vec.Ptr{Reg: k.r}, ld, size)
 	}
-	k.ahead = 0
 }
 
 // Leading implements Tiler.
@@ -53,25 +54,35 @@ func (x *Machine) Rows(from vec.Kept, ld func() vec.Int, size, n int) vec.Rows {
 // lanes loads several lanes together; instructions take them from vectors.
 type lanes struct {
 	x     *Machine
+	from  *kept
+	ld    vec.Int
+	size  int
 	rows  []arm64.GP
+	n     int           // rows in use
 	vs    [][]arm64.Vec // of each row
 	first int           // lanes before them
 }
 
 // Lanes implements Tiler.
 func (x *Machine) Lanes(from vec.Kept, ld func() vec.Int, size, n int) vec.Lanes {
-	l, k := &lanes{x: x, vs: make([][]arm64.Vec, n)}, from.(*kept)
-	for range n {
-		l.rows = append(l.rows, general(k.Ptr()))
-		k.AddRows(1, ld(), size)
-	}
-	k.ahead = n
-	return l
+	return &lanes{x: x, from: from.(*kept), ld: ld(), size: size, n: n, vs: make([][]arm64.Vec, n)}
 }
+
+// Begin implements Lanes. It moves the kept address past the row.
+func (l *lanes) Begin() {
+	l.rows = append(l.rows, general(l.from.Ptr()))
+	l.from.AddRows(1, l.ld, l.size)
+}
+
+// Passed implements Lanes.
+func (l *lanes) Passed(h vec.Int) {}
+
+// Take implements Lanes.
+func (l *lanes) Take(n int) { l.n = n }
 
 // Load implements Lanes. It also moves on.
 func (l *lanes) Load(first, n int) {
-	for i, r := range l.rows {
+	for i, r := range l.rows[:l.n] {
 		l.vs[i] = nil
 		if n == 1 {
 			v := l.x.V()
@@ -100,7 +111,7 @@ func (l *lanes) Next(n int) {}
 type column []arm64.Vec
 
 // Column implements Tiler.
-func (x *Machine) Column(p vec.Ptr, n int) vec.Lanes {
+func (x *Machine) Column(p vec.Ptr, n int) vec.Column {
 	c := make(column, n)
 	for i := range c {
 		c[i] = x.V()
@@ -109,14 +120,8 @@ func (x *Machine) Column(p vec.Ptr, n int) vec.Lanes {
 	return c
 }
 
-// Load implements Lanes.
-func (c column) Load(first, n int) {}
-
-// Lane implements Lanes.
+// Lane implements Column.
 func (c column) Lane(i, j int) vec.Lane { return vec.Lane{Reg: c[i]} }
-
-// Next implements Lanes.
-func (c column) Next(n int) {}
 
 // Beside implements Tiler.
 func (x *Machine) Beside(p vec.Ptr, n vec.Int) vec.Ptr {
@@ -173,6 +178,13 @@ func (x *Machine) BranchIfParam(param string, zero bool, label string) {
 		x.BranchIfZero(x.IntParam(param), label)
 	} else {
 		x.BranchUnlessZero(x.IntParam(param), label)
+	}
+}
+
+// Undefine implements Tiler.
+func (x *Machine) Undefine(vs ...vec.V) {
+	for _, v := range vs {
+		x.Function.Undefine(v.Reg.(arm64.Vec))
 	}
 }
 

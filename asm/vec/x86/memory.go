@@ -28,8 +28,10 @@ func (x *Machine) Load(p vec.Ptr, off int) vec.V {
 func (x *Machine) Store(p vec.Ptr, off int, v vec.V) { x.VMOVUPS(vector(v), at(p, off)) }
 
 // IfStream implements Machine: the stores need whole, aligned vectors.
-func (x *Machine) IfStream(p vec.Ptr, n vec.Int, then, else_ func()) {
+func (x *Machine) IfStream(param string, p vec.Ptr, n vec.Int, then, else_ func()) {
 	both, other, end := x.GP64(), x.newLabel("else"), x.newLabel("end")
+	x.CMPQ(x.ParamAddr(param), Imm(0))
+	x.JEQ(operand.LabelRef(other))
 	x.LEAQ(operand.Mem{Base: general(p), Index: general(n), Scale: 4}, both)
 	x.ORQ(general(p), both)
 	x.TESTQ(operand.U32(uint32(4*x.Width()-1)), both)

@@ -3,6 +3,7 @@ package x86
 import (
 	"math/bits"
 
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -44,6 +45,9 @@ func (k kept) Add(n int) {
 	k.x.ADDQ(Imm(n), k.slot)
 }
 
+// Put implements Kept.
+func (k kept) Put(n vec.Int) { k.x.MOVQ(general(n), k.slot) }
+
 // AddRows implements Kept.
 func (k kept) AddRows(n int, ld vec.Int, size int) {
 	next := k.x.GP64()
@@ -56,78 +60,118 @@ func (x *Machine) Leading(param string) func() vec.Int {
 	return func() vec.Int { return x.IntParam(param) }
 }
 
-// IndexedRows addresses h rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
+// IndexedRows addresses rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
 // for three rows.
-func (x *Machine) IndexedRows(h int, base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {
-	bases = []reg.Register{base}
-	if h > 3 {
-		ld3 := x.GP64()
-		x.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
-		for i := 3; i < h; i += 3 {
-			r := x.GP64()
-			x.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
-			bases = append(bases, r)
-		}
-	}
-	return func(i, disp int) operand.Mem {
-		m := operand.Mem{Base: bases[i/3], Disp: disp}
-		if i%3 > 0 {
-			m.Index, m.Scale = ld, uint8(i%3)
-		}
-		return m
-	}, bases
-}
-
-// rows addresses rows through an index.
-type rows struct {
+type IndexedRows struct {
 	x     *Machine
-	at    func(i, disp int) operand.Mem
+	ld    reg.Register
+	rows  int
 	bases []reg.Register
 }
 
-// newRows addresses the next n rows at the kept address.
-func (x *Machine) newRows(from vec.Kept, ld func() vec.Int, size, n int) rows {
+// IndexedRows returns no rows yet; the first one is at base.
+func (x *Machine) IndexedRows(base, ld reg.Register) *IndexedRows {
+	return &IndexedRows{x: x, ld: ld, bases: []reg.Register{base}}
+}
+
+// Begin adds a row.
+func (r *IndexedRows) Begin() {
+	if r.rows > 0 && r.rows%3 == 0 {
+		next, last := r.x.GP64(), r.bases[len(r.bases)-1]
+		r.x.LEAQ(operand.Mem{Base: last, Index: r.ld, Scale: 2}, next)
+		r.x.ADDQ(r.ld, next)
+		r.bases = append(r.bases, next)
+	}
+	r.rows++
+}
+
+// At returns the memory disp bytes after row i.
+func (r *IndexedRows) At(i, disp int) operand.Mem {
+	m := operand.Mem{Base: r.bases[i/3], Disp: disp}
+	if i%3 > 0 {
+		m.Index, m.Scale = r.ld, uint8(i%3)
+	}
+	return m
+}
+
+// Advance moves the first n rows on by some bytes.
+func (r *IndexedRows) Advance(n, bytes int) {
+	for _, base := range r.bases[:(n+2)/3] {
+		r.x.ADDQ(Imm(bytes), base)
+	}
+}
+
+// newRows addresses rows at the kept address.
+func (x *Machine) newRows(from vec.Kept, ld func() vec.Int, size int) *IndexedRows {
 	base, distance := x.GP64(), general(ld())
 	x.MOVQ(from.(kept).slot, base)
 	if size > 1 {
 		x.SHLQ(operand.U8(bits.TrailingZeros(uint(size))), distance)
 	}
-	at, bases := x.IndexedRows(n, base, distance)
-	return rows{x, at, bases}
+	return x.IndexedRows(base, distance)
 }
+
+// rows addresses rows through an index.
+type rows struct{ *IndexedRows }
 
 // Rows implements Tiler.
 func (x *Machine) Rows(from vec.Kept, ld func() vec.Int, size, n int) vec.Rows {
-	return x.newRows(from, ld, size, n)
+	r := rows{x.newRows(from, ld, size)}
+	for range n {
+		r.IndexedRows.Begin()
+	}
+	return r
 }
 
 // Begin implements Rows.
 func (r rows) Begin() {}
 
 // Row implements Rows.
-func (r rows) Row(i int) vec.Ptr { return vec.Ptr{Reg: r.at(i, 0)} }
+func (r rows) Row(i int) vec.Ptr { return vec.Ptr{Reg: r.At(i, 0)} }
 
 // lanes loads a lane into every lane of a vector when it is used.
-type lanes struct{ rows }
+type lanes struct {
+	*IndexedRows
+	from kept
+	n    int // rows in use
+}
 
 // Lanes implements Tiler.
 func (x *Machine) Lanes(from vec.Kept, ld func() vec.Int, size, n int) vec.Lanes {
-	return lanes{x.newRows(from, ld, size, n)}
+	return &lanes{x.newRows(from, ld, size), from.(kept), n}
 }
 
+// Passed implements Lanes.
+func (l *lanes) Passed(h vec.Int) {
+	next := l.x.CopyInt(h)
+	l.x.IMULQ(l.ld, general(next))
+	l.x.ADDQ(general(next), l.from.slot)
+}
+
+// Take implements Lanes.
+func (l *lanes) Take(n int) { l.n = n }
+
 // Load implements Lanes.
-func (l lanes) Load(first, n int) {}
+func (l *lanes) Load(first, n int) {}
 
 // Lane implements Lanes.
-func (l lanes) Lane(i, j int) vec.Lane {
-	return vec.Lane{Reg: l.x.SpreadInt(vec.Ptr{Reg: l.at(i, 4*j)}, 0).Reg}
+func (l *lanes) Lane(i, j int) vec.Lane {
+	return vec.Lane{Reg: l.x.SpreadInt(vec.Ptr{Reg: l.At(i, 4*j)}, 0).Reg}
 }
 
 // Next implements Lanes.
-func (l lanes) Next(n int) {
-	for _, r := range l.bases {
-		l.x.ADDQ(Imm(4*n), r)
+func (l *lanes) Next(n int) { l.Advance(l.n, 4*n) }
+
+// Undefined is the opcode of an instruction that is not emitted: its outputs hold anything.
+const Undefined = "UNDEFINED"
+
+// Undefine implements Tiler.
+func (x *Machine) Undefine(vs ...vec.V) {
+	i := &ir.Instruction{Opcode: Undefined}
+	for _, v := range vs {
+		i.Outputs = append(i.Outputs, vector(v))
 	}
+	x.Instruction(i)
 }
 
 // column has lanes side by side in memory.
@@ -137,16 +181,10 @@ type column struct {
 }
 
 // Column implements Tiler.
-func (x *Machine) Column(p vec.Ptr, n int) vec.Lanes { return column{x, p} }
+func (x *Machine) Column(p vec.Ptr, n int) vec.Column { return column{x, p} }
 
-// Load implements Lanes.
-func (c column) Load(first, n int) {}
-
-// Lane implements Lanes.
+// Lane implements Column.
 func (c column) Lane(i, j int) vec.Lane { return vec.Lane{Reg: c.x.LoadScalar(c.p, 4*i).Reg} }
-
-// Next implements Lanes.
-func (c column) Next(n int) {}
 
 // Beside implements Tiler.
 func (x *Machine) Beside(p vec.Ptr, n vec.Int) vec.Ptr {

@@ -23,7 +23,7 @@ func TestPieces(t *testing.T) {
 			softmaxLongRow(1, isa, long, x[cols:])
 			want := long
 			if cols <= 2*SumElements {
-				simd.SoftmaxRows(isa, one, x[cols:], 1, cols)
+				simd.SoftmaxRows(isa, one, x[cols:], nil, 1, cols, 0)
 				want = one
 			}
 			for threads := 1; threads <= 3; threads += 2 {

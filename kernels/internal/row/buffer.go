@@ -7,7 +7,7 @@ import "sync"
 const SumElements = 1 << 13
 
 // rowBuffer holds the exponentials of a row, or differences. It has room for two vectors more than SoftmaxPiece, as
-// softmaxRowsStream requires.
+// softmaxRows requires for results that go past the caches.
 type rowBuffer [2*SumElements + TwoVectors]float32
 
 // TwoVectors is the number of elements in two vectors of the widest tier.

@@ -15,7 +15,7 @@ type norm struct {
 	cols                  int
 	weight, bias          []float32
 	eps                   float32
-	stream                bool // results go past the caches
+	stream                int // not 0 if results go past the caches
 }
 
 var norms tasks[norm]
@@ -30,7 +30,10 @@ func (a *norm) set(dst, x []float32, cols int, weight []float32, eps float32) {
 func LayerNorm(t int, dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	var a norm
 	a.set(dst, x, cols, weight, eps)
-	a.bias, a.stream = SharedZeros.orNil(bias, cols), Streamed(dst, x)
+	a.bias = SharedZeros.orNil(bias, cols)
+	if Streamed(dst, x) {
+		a.stream = 1
+	}
 	if alone(t, rows, len(x)) {
 		layerNormRows(&a, 0, rows)
 		return
@@ -47,20 +50,10 @@ func layerNormRows(a *norm, from, to int) {
 		for r := from; r < to; r++ {
 			layerNormLongRow(isa, span(a.dst, r, r+1, cols), span(a.x, r, r+1, cols), a.weight, a.bias, a.eps)
 		}
-	case a.stream:
-		for i, j := range BudgetOf(simd.KernelLayerNormRowsStream, isa).Rows(from, to, cols) {
-			for i < j {
-				left := simd.LayerNormRowsStream(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
-				if i = j - left; left > 0 {
-					a.farLayerNorm(a.x, i)
-					i++
-				}
-			}
-		}
 	default:
 		for i, j := range BudgetOf(simd.KernelLayerNormRows, isa).Rows(from, to, cols) {
 			for i < j {
-				left := simd.LayerNormRows(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, a.bias, j-i, cols, a.eps)
+				left := simd.LayerNormRows(isa, span(a.dst, i, j, cols), span(a.x, i, j, cols), a.weight, a.bias, j-i, cols, a.eps, a.stream)
 				if i = j - left; left > 0 {
 					a.farLayerNorm(a.x, i)
 					i++

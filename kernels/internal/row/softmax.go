@@ -50,17 +50,16 @@ func softmaxRows(isa simd.ISA, dst, x []float32, rows, cols, piece int, stream b
 		}
 		return
 	}
-	if !stream {
-		for from, to := range BudgetOf(simd.KernelSoftmaxRows, isa).Rows(0, rows, cols) {
-			simd.SoftmaxRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
-		}
-		return
+	var tmp []float32
+	past := 0
+	if stream {
+		buffer := rowBuffers.Get().(*rowBuffer)
+		defer rowBuffers.Put(buffer)
+		tmp, past = buffer[:cols+TwoVectors], 1
 	}
-	tmp := rowBuffers.Get().(*rowBuffer)
-	for from, to := range BudgetOf(simd.KernelSoftmaxRowsStream, isa).Rows(0, rows, cols) {
-		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols+TwoVectors], to-from, cols)
+	for from, to := range BudgetOf(simd.KernelSoftmaxRows, isa).Rows(0, rows, cols) {
+		simd.SoftmaxRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp, to-from, cols, past)
 	}
-	rowBuffers.Put(tmp)
 }
 
 // LogSoftmax is kernels.LogSoftmax on up to t threads.

@@ -68,8 +68,27 @@ loop3:
 	JGE     loop3
 
 end4:
-	CMPQ         R11, $+15
-	JGT          else5
+	CMPQ R11, $+16
+	JLT  end6
+
+loop5:
+	VMOVUPS (DI), Z4
+	VMAXPS  Z4, Z0, Z0
+	VMOVUPS (R8), Z4
+	VMAXPS  Z4, Z1, Z1
+	VMOVUPS (R9), Z4
+	VMAXPS  Z4, Z2, Z2
+	VMOVUPS (R10), Z4
+	VMAXPS  Z4, Z3, Z3
+	ADDQ    $+64, DI
+	ADDQ    $+64, R8
+	ADDQ    $+64, R9
+	ADDQ    $+64, R10
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop5
+
+end6:
 	TESTQ        CX, CX
 	JZ           end7
 	VBROADCASTSS f32_ff800000<>+0(SB), Z4
@@ -90,42 +109,6 @@ end4:
 	LEAQ         (R10)(CX*4), R10
 
 end7:
-	JMP end6
-
-else5:
-	VMOVUPS      (DI), Z4
-	VMAXPS       Z4, Z0, Z0
-	VMOVUPS      (R8), Z4
-	VMAXPS       Z4, Z1, Z1
-	VMOVUPS      (R9), Z4
-	VMAXPS       Z4, Z2, Z2
-	VMOVUPS      (R10), Z4
-	VMAXPS       Z4, Z3, Z3
-	ADDQ         $+64, DI
-	ADDQ         $+64, R8
-	ADDQ         $+64, R9
-	ADDQ         $+64, R10
-	TESTQ        CX, CX
-	JZ           end8
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	VMOVUPS      (DI), K1, Z4
-	VMAXPS       Z4, Z0, Z0
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	VMOVUPS      (R8), K1, Z4
-	VMAXPS       Z4, Z1, Z1
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	VMOVUPS      (R9), K1, Z4
-	VMAXPS       Z4, Z2, Z2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	VMOVUPS      (R10), K1, Z4
-	VMAXPS       Z4, Z3, Z3
-	LEAQ         (DI)(CX*4), DI
-	LEAQ         (R8)(CX*4), R8
-	LEAQ         (R9)(CX*4), R9
-	LEAQ         (R10)(CX*4), R10
-
-end8:
-end6:
 	VSHUFPS    $0x4e, Z1, Z0, Z4
 	VMOVAPS    Z1, K2, Z0
 	VMAXPS     Z4, Z0, Z0
@@ -147,18 +130,18 @@ end6:
 
 end2:
 	CMPQ SI, $+1
-	JLT  end10
+	JLT  end9
 
-loop9:
+loop8:
 	MOVQ         BX, DI
 	MOVQ         ld+40(FP), R8
 	LEAQ         (BX)(R8*4), BX
 	VBROADCASTSS f32_ff800000<>+0(SB), Z0
 	MOVQ         AX, R8
 	CMPQ         R8, $+32
-	JLT          end12
+	JLT          end11
 
-loop11:
+loop10:
 	VMOVUPS (DI), Z1
 	VMAXPS  Z1, Z0, Z0
 	VMOVUPS 64(DI), Z1
@@ -166,33 +149,28 @@ loop11:
 	ADDQ    $+128, DI
 	SUBQ    $+32, R8
 	CMPQ    R8, $+32
-	JGE     loop11
+	JGE     loop10
 
-end12:
-	CMPQ         R8, $+15
-	JGT          else13
+end11:
+	CMPQ R8, $+16
+	JLT  end13
+
+loop12:
+	VMOVUPS (DI), Z1
+	VMAXPS  Z1, Z0, Z0
+	ADDQ    $+64, DI
+	SUBQ    $+16, R8
+	CMPQ    R8, $+16
+	JGE     loop12
+
+end13:
 	TESTQ        CX, CX
-	JZ           end15
+	JZ           end14
 	VBROADCASTSS f32_ff800000<>+0(SB), Z1
 	VMOVUPS      (DI), K1, Z1
 	VMAXPS       Z1, Z0, Z0
 	LEAQ         (DI)(CX*4), DI
 
-end15:
-	JMP end14
-
-else13:
-	VMOVUPS      (DI), Z1
-	VMAXPS       Z1, Z0, Z0
-	ADDQ         $+64, DI
-	TESTQ        CX, CX
-	JZ           end16
-	VBROADCASTSS f32_ff800000<>+0(SB), Z1
-	VMOVUPS      (DI), K1, Z1
-	VMAXPS       Z1, Z0, Z0
-	LEAQ         (DI)(CX*4), DI
-
-end16:
 end14:
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VMAXPS     Z1, Z0, Z0
@@ -206,9 +184,9 @@ end14:
 	ADDQ       $+4, DX
 	SUBQ       $+1, SI
 	CMPQ       SI, $+1
-	JGE        loop9
+	JGE        loop8
 
-end10:
+end9:
 	VBROADCASTSS f32_ff7fffff<>+0(SB), Z0
 	VMOVUPS      steps16<>+0(SB), Z1
 	VBROADCASTSS f32_49c00000<>+0(SB), Z2
@@ -226,9 +204,9 @@ end10:
 	MOVQ         BX, BX
 	MOVQ         CX, CX
 	CMPQ         CX, $+16
-	JLT          end18
+	JLT          end16
 
-loop17:
+loop15:
 	VMOVUPS          (DX), Z6
 	VMOVUPS          (SI), Z7
 	VMAXPS           Z7, Z6, Z7
@@ -257,11 +235,11 @@ loop17:
 	ADDQ             $+64, SI
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
-	JGE              loop17
+	JGE              loop15
 
-end18:
+end16:
 	TESTQ            DI, DI
-	JZ               end19
+	JZ               end17
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (DX), K2, Z6
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
@@ -288,15 +266,15 @@ end18:
 	VMOVUPS          Z7, K2, (BX)
 	VMOVUPS          Z6, K2, (SI)
 
-end19:
+end17:
 	MOVQ max_base+48(FP), CX
 	MOVQ sum_base+72(FP), DX
 	MOVQ s_base+0(FP), BX
 	MOVQ rows+24(FP), SI
 	CMPQ SI, $+4
-	JLT  end21
+	JLT  end19
 
-loop20:
+loop18:
 	MOVQ         BX, DI
 	MOVQ         ld+40(FP), R8
 	LEAQ         (BX)(R8*4), BX
@@ -323,9 +301,9 @@ loop20:
 	VXORPS       Z13, Z13, Z13
 	MOVQ         AX, R11
 	CMPQ         R11, $+16
-	JLT          end23
+	JLT          end21
 
-loop22:
+loop20:
 	VMOVUPS          (DI), Z14
 	VSUBPS           Z6, Z14, Z14
 	VMAXPS           Z14, Z4, Z14
@@ -400,11 +378,11 @@ loop22:
 	ADDQ             $+64, R10
 	SUBQ             $+16, R11
 	CMPQ             R11, $+16
-	JGE              loop22
+	JGE              loop20
 
-end23:
+end21:
 	TESTQ            R11, R11
-	JZ               end24
+	JZ               end22
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z14
 	VMOVUPS          (DI), K1, Z14
 	VSUBPS           Z6, Z14, Z6
@@ -482,7 +460,7 @@ end23:
 	VADDPS           Z8, Z13, Z13
 	VMOVUPS          Z6, K1, (R10)
 
-end24:
+end22:
 	VEXTRACTF64X4 $0x01, Z7, Y6
 	VADDPS        Y6, Y7, Y6
 	VEXTRACTF64X4 $0x01, Z9, Y7
@@ -516,13 +494,13 @@ end24:
 	ADDQ          $+16, DX
 	SUBQ          $+4, SI
 	CMPQ          SI, $+4
-	JGE           loop20
+	JGE           loop18
 
-end21:
+end19:
 	CMPQ SI, $+1
-	JLT  end26
+	JLT  end24
 
-loop25:
+loop23:
 	MOVQ         BX, DI
 	MOVQ         ld+40(FP), R8
 	LEAQ         (BX)(R8*4), BX
@@ -531,9 +509,9 @@ loop25:
 	VXORPS       Z7, Z7, Z7
 	MOVQ         AX, R8
 	CMPQ         R8, $+16
-	JLT          end28
+	JLT          end26
 
-loop27:
+loop25:
 	VMOVUPS          (DI), Z8
 	VSUBPS           Z6, Z8, Z8
 	VMAXPS           Z8, Z4, Z8
@@ -554,11 +532,11 @@ loop27:
 	ADDQ             $+64, DI
 	SUBQ             $+16, R8
 	CMPQ             R8, $+16
-	JGE              loop27
+	JGE              loop25
 
-end28:
+end26:
 	TESTQ            R8, R8
-	JZ               end29
+	JZ               end27
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
 	VMOVUPS          (DI), K1, Z8
 	VSUBPS           Z6, Z8, Z6
@@ -579,7 +557,7 @@ end28:
 	VADDPS           Z8, Z7, Z7
 	VMOVUPS          Z6, K1, (DI)
 
-end29:
+end27:
 	VEXTRACTF64X4 $0x01, Z7, Y6
 	VADDPS        Y6, Y7, Y6
 	VSHUFPS       $0x88, Y6, Y6, Y7
@@ -597,9 +575,9 @@ end29:
 	ADDQ          $+4, DX
 	SUBQ          $+1, SI
 	CMPQ          SI, $+1
-	JGE           loop25
+	JGE           loop23
 
-end26:
+end24:
 	VZEROUPPER
 	RET
 

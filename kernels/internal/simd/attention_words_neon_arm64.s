@@ -312,64 +312,72 @@ end2:
 
 // func wordPanelNEON(m int, k int, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
 TEXT ·wordPanelNEON(SB), NOSPLIT, $0-144
-	MOVD m+0(FP), R6
-	MOVD a_base+24(FP), R7
+	MOVD m+0(FP), R11
+	MOVD a_base+24(FP), R0
 	MOVD c_base+112(FP), R10
-	MOVD lda+48(FP), R8
-	MOVD ldc+136(FP), R9
+	MOVD lda+48(FP), R1
+	MOVD ldc+136(FP), R2
 
 tiles:
-	MOVD R6, R0
-	CMP  $8, R0
-	BGE  tile4
-	CMP  $4, R0
-	BLE  pick
+	MOVD R11, R3
+	CMP  $1, R3
+	BLT  done
+	CMP  $4, R3
+	BLE  begin
+	CMP  $7, R3
+	BGT  else1
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R3, R3
+	LSR  $1, R3, R3
+	B    end2
 
-pick:
-	CMP $1, R0
-	BLT done
-	BEQ tile1
-	CMP $2, R0
-	BEQ tile2
-	CMP $3, R0
-	BEQ tile3
+else1:
+	SUB R3, R3, R3
+	ADD $4, R3, R3
 
-tile4:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R1
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R2
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R3
-	ADD   R8<<1, R7, R7
+end2:
+
+begin:
 	MOVD  b_base+56(FP), R4
 	MOVD  k+8(FP), R5
+	MOVD  R0, R6
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
+	CMP   $1, R3
+	BEQ   tile1
+	MOVD  R0, R7
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V2.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
+	CMP   $2, R3
+	BEQ   tile2
+	MOVD  R0, R8
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
+	CMP   $3, R3
+	BEQ   tile3
+	MOVD  R0, R9
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 
+tile4:
+
 loop4:
-	FMOVQ.P 16(R0), F18
-	FMOVQ.P 16(R1), F19
-	FMOVQ.P 16(R2), F20
-	FMOVQ.P 16(R3), F21
+	FMOVQ.P 16(R6), F18
+	FMOVQ.P 16(R7), F19
+	FMOVQ.P 16(R8), F20
+	FMOVQ.P 16(R9), F21
 	FMOVQ   (R4), F0
 	VDUP    V18.S[0], V1.S4
 	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
@@ -477,506 +485,360 @@ loop4:
 	ADD     $256, R4, R4
 	SUBS    $8, R5, R5
 	BNE     loop4
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   (R0), F0
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R10, R0
-	VADDP   V4.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V7.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	VADDP   V9.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V11.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	VADDP   V13.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V15.S4, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	VADDP   V17.S4, V16.S4, V16.S4
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored4
-	MOVD    R10, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-
-stored4:
-	MOVD  R10, R0
-	FMOVQ F3, (R0)
-	FMOVQ F5, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F2, (R0)
-	FMOVQ F8, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F12, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F16, 16(R0)
-	// the next rows are 4 further
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	SUB   $4, R6, R6
-	B     tiles
+	B       end
 
 tile3:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R1
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R2
-	ADD   R8<<1, R7, R7
-	MOVD  b_base+56(FP), R3
-	MOVD  k+8(FP), R4
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
 
 loop3:
-	FMOVQ.P 16(R0), F14
-	FMOVQ.P 16(R1), F15
-	FMOVQ.P 16(R2), F16
-	FMOVQ   (R3), F0
+	FMOVQ.P 16(R6), F14
+	FMOVQ.P 16(R7), F15
+	FMOVQ.P 16(R8), F16
+	FMOVQ   (R4), F0
 	VDUP    V14.S[0], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[0], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[0], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   16(R3), F0
+	FMOVQ   16(R4), F0
 	VDUP    V14.S[0], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[0], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[0], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	FMOVQ   64(R3), F0
+	FMOVQ   64(R4), F0
 	VDUP    V14.S[1], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[1], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[1], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   80(R3), F0
+	FMOVQ   80(R4), F0
 	VDUP    V14.S[1], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[1], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[1], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	FMOVQ   128(R3), F0
+	FMOVQ   128(R4), F0
 	VDUP    V14.S[2], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[2], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[2], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   144(R3), F0
+	FMOVQ   144(R4), F0
 	VDUP    V14.S[2], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[2], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[2], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	FMOVQ   192(R3), F0
+	FMOVQ   192(R4), F0
 	VDUP    V14.S[3], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[3], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[3], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   208(R3), F0
+	FMOVQ   208(R4), F0
 	VDUP    V14.S[3], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[3], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[3], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	ADD     $256, R3, R3
-	SUBS    $8, R4, R4
+	ADD     $256, R4, R4
+	SUBS    $8, R5, R5
 	BNE     loop3
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   (R0), F0
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R10, R0
-	VADDP   V3.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	VADDP   V5.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V7.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	VADDP   V9.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V11.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	VADDP   V13.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored3
-	MOVD    R10, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-
-stored3:
-	MOVD  R10, R0
-	FMOVQ F2, (R0)
-	FMOVQ F4, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F6, (R0)
-	FMOVQ F8, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F12, 16(R0)
-	// the next rows are 3 further
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	SUB   $3, R6, R6
-	B     tiles
+	B       end
 
 tile2:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R1
-	ADD   R8<<1, R7, R7
-	MOVD  b_base+56(FP), R2
-	MOVD  k+8(FP), R3
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
 
 loop2:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F11
-	FMOVQ   (R2), F1
-	VDUP    V0.S[0], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[0], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   16(R2), F1
-	VDUP    V0.S[0], V2.S4
-	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
-	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
-	VDUP    V11.S[0], V2.S4
-	WORD    $0x0e618049 // smlal v9.4s, v2.4h, v1.4h
-	WORD    $0x4e61804a // smlal2 v10.4s, v2.8h, v1.8h
-	FMOVQ   64(R2), F1
-	VDUP    V0.S[1], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[1], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   80(R2), F1
-	VDUP    V0.S[1], V2.S4
-	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
-	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
-	VDUP    V11.S[1], V2.S4
-	WORD    $0x0e618049 // smlal v9.4s, v2.4h, v1.4h
-	WORD    $0x4e61804a // smlal2 v10.4s, v2.8h, v1.8h
-	FMOVQ   128(R2), F1
-	VDUP    V0.S[2], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[2], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   144(R2), F1
-	VDUP    V0.S[2], V2.S4
-	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
-	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
-	VDUP    V11.S[2], V2.S4
-	WORD    $0x0e618049 // smlal v9.4s, v2.4h, v1.4h
-	WORD    $0x4e61804a // smlal2 v10.4s, v2.8h, v1.8h
-	FMOVQ   192(R2), F1
-	VDUP    V0.S[3], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[3], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   208(R2), F1
+	FMOVQ.P 16(R6), F0
+	FMOVQ.P 16(R7), F11
+	FMOVQ   (R4), F1
+	VDUP    V0.S[0], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[0], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   16(R4), F1
+	VDUP    V0.S[0], V10.S4
+	WORD    $0x0e618145 // smlal v5.4s, v10.4h, v1.4h
+	WORD    $0x4e618146 // smlal2 v6.4s, v10.8h, v1.8h
+	VDUP    V11.S[0], V10.S4
+	WORD    $0x0e618148 // smlal v8.4s, v10.4h, v1.4h
+	WORD    $0x4e618149 // smlal2 v9.4s, v10.8h, v1.8h
+	FMOVQ   64(R4), F1
+	VDUP    V0.S[1], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[1], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   80(R4), F1
+	VDUP    V0.S[1], V10.S4
+	WORD    $0x0e618145 // smlal v5.4s, v10.4h, v1.4h
+	WORD    $0x4e618146 // smlal2 v6.4s, v10.8h, v1.8h
+	VDUP    V11.S[1], V10.S4
+	WORD    $0x0e618148 // smlal v8.4s, v10.4h, v1.4h
+	WORD    $0x4e618149 // smlal2 v9.4s, v10.8h, v1.8h
+	FMOVQ   128(R4), F1
+	VDUP    V0.S[2], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[2], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   144(R4), F1
+	VDUP    V0.S[2], V10.S4
+	WORD    $0x0e618145 // smlal v5.4s, v10.4h, v1.4h
+	WORD    $0x4e618146 // smlal2 v6.4s, v10.8h, v1.8h
+	VDUP    V11.S[2], V10.S4
+	WORD    $0x0e618148 // smlal v8.4s, v10.4h, v1.4h
+	WORD    $0x4e618149 // smlal2 v9.4s, v10.8h, v1.8h
+	FMOVQ   192(R4), F1
+	VDUP    V0.S[3], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[3], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   208(R4), F1
 	VDUP    V0.S[3], V0.S4
-	WORD    $0x0e618003 // smlal v3.4s, v0.4h, v1.4h
+	WORD    $0x0e618005 // smlal v5.4s, v0.4h, v1.4h
 	WORD    $0x4e618006 // smlal2 v6.4s, v0.8h, v1.8h
 	VDUP    V11.S[3], V0.S4
-	WORD    $0x0e618009 // smlal v9.4s, v0.4h, v1.4h
-	WORD    $0x4e61800a // smlal2 v10.4s, v0.8h, v1.8h
-	ADD     $256, R2, R2
-	SUBS    $8, R3, R3
+	WORD    $0x0e618008 // smlal v8.4s, v0.4h, v1.4h
+	WORD    $0x4e618009 // smlal2 v9.4s, v0.8h, v1.8h
+	ADD     $256, R4, R4
+	SUBS    $8, R5, R5
 	BNE     loop2
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   (R0), F0
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R10, R0
-	VADDP   V5.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	VADDP   V6.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored2
-	MOVD    R10, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-
-stored2:
-	MOVD  R10, R0
-	FMOVQ F4, (R0)
-	FMOVQ F3, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	// the next rows are 2 further
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	SUB   $2, R6, R6
-	B     tiles
+	B       end
 
 tile1:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  b_base+56(FP), R1
-	MOVD  k+8(FP), R2
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 
 loop1:
-	FMOVQ.P 16(R0), F4
-	FMOVQ   (R1), F5
-	VDUP    V4.S[0], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   16(R1), F5
-	VDUP    V4.S[0], V6.S4
-	WORD    $0x0e6580c2 // smlal v2.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c3 // smlal2 v3.4s, v6.8h, v5.8h
-	FMOVQ   64(R1), F5
-	VDUP    V4.S[1], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   80(R1), F5
-	VDUP    V4.S[1], V6.S4
-	WORD    $0x0e6580c2 // smlal v2.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c3 // smlal2 v3.4s, v6.8h, v5.8h
-	FMOVQ   128(R1), F5
-	VDUP    V4.S[2], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   144(R1), F5
-	VDUP    V4.S[2], V6.S4
-	WORD    $0x0e6580c2 // smlal v2.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c3 // smlal2 v3.4s, v6.8h, v5.8h
-	FMOVQ   192(R1), F5
-	VDUP    V4.S[3], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   208(R1), F5
-	VDUP    V4.S[3], V4.S4
-	WORD    $0x0e658082 // smlal v2.4s, v4.4h, v5.4h
-	WORD    $0x4e658083 // smlal2 v3.4s, v4.8h, v5.8h
-	ADD     $256, R1, R1
-	SUBS    $8, R2, R2
+	FMOVQ.P 16(R6), F0
+	FMOVQ   (R4), F1
+	VDUP    V0.S[0], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   16(R4), F1
+	VDUP    V0.S[0], V2.S4
+	WORD    $0x0e618045 // smlal v5.4s, v2.4h, v1.4h
+	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
+	FMOVQ   64(R4), F1
+	VDUP    V0.S[1], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   80(R4), F1
+	VDUP    V0.S[1], V2.S4
+	WORD    $0x0e618045 // smlal v5.4s, v2.4h, v1.4h
+	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
+	FMOVQ   128(R4), F1
+	VDUP    V0.S[2], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   144(R4), F1
+	VDUP    V0.S[2], V2.S4
+	WORD    $0x0e618045 // smlal v5.4s, v2.4h, v1.4h
+	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
+	FMOVQ   192(R4), F1
+	VDUP    V0.S[3], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   208(R4), F1
+	VDUP    V0.S[3], V0.S4
+	WORD    $0x0e618005 // smlal v5.4s, v0.4h, v1.4h
+	WORD    $0x4e618006 // smlal2 v6.4s, v0.8h, v1.8h
+	ADD     $256, R4, R4
+	SUBS    $8, R5, R5
 	BNE     loop1
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   (R0), F4
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   16(R0), F5
-	VADDP   V1.S4, V0.S4, V0.S4
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	VADDP   V3.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored1
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	B       end
 
-stored1:
-	FMOVQ F0, (R10)
-	FMOVQ F2, 16(R10)
-	// the next rows are 1 further
-	ADD   R9<<2, R10, R10
-	SUB   $1, R6, R6
-	B     tiles
+end:
+	MOVD  weight_base+80(FP), R4
+	FMOVQ (R4), F0
+	MOVD  weight_base+80(FP), R4
+	FMOVQ 16(R4), F1
+	VADDP V4.S4, V3.S4, V3.S4
+	VADDP V6.S4, V5.S4, V5.S4
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_1
+	FMOVQ (R10), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ 16(R10), F4
+	WORD  $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+
+stored_1:
+	FMOVQ F3, (R10)
+	FMOVQ F5, 16(R10)
+	ADD   R2<<2, R10, R10
+	CMP   $1, R3
+	BEQ   next
+	VADDP V7.S4, V2.S4, V2.S4
+	VADDP V9.S4, V8.S4, V8.S4
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_2
+	FMOVQ (R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ 16(R10), F3
+	WORD  $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+
+stored_2:
+	FMOVQ F2, (R10)
+	FMOVQ F8, 16(R10)
+	ADD   R2<<2, R10, R10
+	CMP   $2, R3
+	BEQ   next
+	VADDP V11.S4, V10.S4, V10.S4
+	VADDP V13.S4, V12.S4, V12.S4
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_3
+	FMOVQ (R10), F2
+	WORD  $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R10), F2
+	WORD  $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+
+stored_3:
+	FMOVQ F10, (R10)
+	FMOVQ F12, 16(R10)
+	ADD   R2<<2, R10, R10
+	CMP   $3, R3
+	BEQ   next
+	VADDP V15.S4, V14.S4, V14.S4
+	VADDP V17.S4, V16.S4, V16.S4
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_4
+	FMOVQ (R10), F0
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+
+stored_4:
+	FMOVQ F14, (R10)
+	FMOVQ F16, 16(R10)
+	ADD   R2<<2, R10, R10
+	B     next
+
+next:
+	SUB R3, R11, R11
+	B   tiles
 
 done:
-	MOVD m+0(FP), R6
-	MOVD a_base+24(FP), R7
+	MOVD m+0(FP), R11
+	MOVD a_base+24(FP), R0
 	MOVD c_base+112(FP), R10
-	MOVD lda+48(FP), R8
-	MOVD ldc+136(FP), R9
+	MOVD lda+48(FP), R1
+	MOVD ldc+136(FP), R2
 	ADD  $32, R10, R10
 
 tiles_8:
-	MOVD R6, R0
-	CMP  $8, R0
-	BGE  tile4_8
-	CMP  $4, R0
-	BLE  pick_8
+	MOVD R11, R3
+	CMP  $1, R3
+	BLT  done_8
+	CMP  $4, R3
+	BLE  begin_8
+	CMP  $7, R3
+	BGT  else3
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R3, R3
+	LSR  $1, R3, R3
+	B    end4
 
-pick_8:
-	CMP $1, R0
-	BLT done_8
-	BEQ tile1_8
-	CMP $2, R0
-	BEQ tile2_8
-	CMP $3, R0
-	BEQ tile3_8
+else3:
+	SUB R3, R3, R3
+	ADD $4, R3, R3
 
-tile4_8:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R1
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R2
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R3
-	ADD   R8<<1, R7, R7
+end4:
+
+begin_8:
 	MOVD  b_base+56(FP), R4
 	MOVD  k+8(FP), R5
 	ADD   $32, R4, R4
+	MOVD  R0, R6
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
+	CMP   $1, R3
+	BEQ   tile1_8
+	MOVD  R0, R7
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V2.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
+	CMP   $2, R3
+	BEQ   tile2_8
+	MOVD  R0, R8
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
+	CMP   $3, R3
+	BEQ   tile3_8
+	MOVD  R0, R9
+	ADD   R1<<1, R0, R0
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 
+tile4_8:
+
 loop4_8:
-	FMOVQ.P 16(R0), F18
-	FMOVQ.P 16(R1), F19
-	FMOVQ.P 16(R2), F20
-	FMOVQ.P 16(R3), F21
+	FMOVQ.P 16(R6), F18
+	FMOVQ.P 16(R7), F19
+	FMOVQ.P 16(R8), F20
+	FMOVQ.P 16(R9), F21
 	FMOVQ   (R4), F0
 	VDUP    V18.S[0], V1.S4
 	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
@@ -1084,447 +946,290 @@ loop4_8:
 	ADD     $256, R4, R4
 	SUBS    $8, R5, R5
 	BNE     loop4_8
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R10, R0
-	VADDP   V4.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V7.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	VADDP   V9.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V11.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	VADDP   V13.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V15.S4, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	VADDP   V17.S4, V16.S4, V16.S4
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored4_8
-	MOVD    R10, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-
-stored4_8:
-	MOVD  R10, R0
-	FMOVQ F3, (R0)
-	FMOVQ F5, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F2, (R0)
-	FMOVQ F8, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F12, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F16, 16(R0)
-	// the next rows are 4 further
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	SUB   $4, R6, R6
-	B     tiles_8
+	B       end_8
 
 tile3_8:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R1
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R2
-	ADD   R8<<1, R7, R7
-	MOVD  b_base+56(FP), R3
-	MOVD  k+8(FP), R4
-	ADD   $32, R3, R3
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
 
 loop3_8:
-	FMOVQ.P 16(R0), F14
-	FMOVQ.P 16(R1), F15
-	FMOVQ.P 16(R2), F16
-	FMOVQ   (R3), F0
+	FMOVQ.P 16(R6), F14
+	FMOVQ.P 16(R7), F15
+	FMOVQ.P 16(R8), F16
+	FMOVQ   (R4), F0
 	VDUP    V14.S[0], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[0], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[0], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   16(R3), F0
+	FMOVQ   16(R4), F0
 	VDUP    V14.S[0], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[0], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[0], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	FMOVQ   64(R3), F0
+	FMOVQ   64(R4), F0
 	VDUP    V14.S[1], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[1], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[1], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   80(R3), F0
+	FMOVQ   80(R4), F0
 	VDUP    V14.S[1], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[1], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[1], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	FMOVQ   128(R3), F0
+	FMOVQ   128(R4), F0
 	VDUP    V14.S[2], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[2], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[2], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   144(R3), F0
+	FMOVQ   144(R4), F0
 	VDUP    V14.S[2], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[2], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[2], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	FMOVQ   192(R3), F0
+	FMOVQ   192(R4), F0
 	VDUP    V14.S[3], V1.S4
-	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
-	WORD    $0x4e608023 // smlal2 v3.4s, v1.8h, v0.8h
+	WORD    $0x0e608023 // smlal v3.4s, v1.4h, v0.4h
+	WORD    $0x4e608024 // smlal2 v4.4s, v1.8h, v0.8h
 	VDUP    V15.S[3], V1.S4
-	WORD    $0x0e608026 // smlal v6.4s, v1.4h, v0.4h
+	WORD    $0x0e608022 // smlal v2.4s, v1.4h, v0.4h
 	WORD    $0x4e608027 // smlal2 v7.4s, v1.8h, v0.8h
 	VDUP    V16.S[3], V1.S4
 	WORD    $0x0e60802a // smlal v10.4s, v1.4h, v0.4h
 	WORD    $0x4e60802b // smlal2 v11.4s, v1.8h, v0.8h
-	FMOVQ   208(R3), F0
+	FMOVQ   208(R4), F0
 	VDUP    V14.S[3], V1.S4
-	WORD    $0x0e608024 // smlal v4.4s, v1.4h, v0.4h
-	WORD    $0x4e608025 // smlal2 v5.4s, v1.8h, v0.8h
+	WORD    $0x0e608025 // smlal v5.4s, v1.4h, v0.4h
+	WORD    $0x4e608026 // smlal2 v6.4s, v1.8h, v0.8h
 	VDUP    V15.S[3], V1.S4
 	WORD    $0x0e608028 // smlal v8.4s, v1.4h, v0.4h
 	WORD    $0x4e608029 // smlal2 v9.4s, v1.8h, v0.8h
 	VDUP    V16.S[3], V1.S4
 	WORD    $0x0e60802c // smlal v12.4s, v1.4h, v0.4h
 	WORD    $0x4e60802d // smlal2 v13.4s, v1.8h, v0.8h
-	ADD     $256, R3, R3
-	SUBS    $8, R4, R4
+	ADD     $256, R4, R4
+	SUBS    $8, R5, R5
 	BNE     loop3_8
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R10, R0
-	VADDP   V3.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	VADDP   V5.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V7.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	VADDP   V9.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V11.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	VADDP   V13.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored3_8
-	MOVD    R10, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-
-stored3_8:
-	MOVD  R10, R0
-	FMOVQ F2, (R0)
-	FMOVQ F4, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F6, (R0)
-	FMOVQ F8, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F12, 16(R0)
-	// the next rows are 3 further
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	SUB   $3, R6, R6
-	B     tiles_8
+	B       end_8
 
 tile2_8:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  R7, R1
-	ADD   R8<<1, R7, R7
-	MOVD  b_base+56(FP), R2
-	MOVD  k+8(FP), R3
-	ADD   $32, R2, R2
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
 
 loop2_8:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F11
-	FMOVQ   (R2), F1
-	VDUP    V0.S[0], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[0], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   16(R2), F1
-	VDUP    V0.S[0], V2.S4
-	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
-	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
-	VDUP    V11.S[0], V2.S4
-	WORD    $0x0e618049 // smlal v9.4s, v2.4h, v1.4h
-	WORD    $0x4e61804a // smlal2 v10.4s, v2.8h, v1.8h
-	FMOVQ   64(R2), F1
-	VDUP    V0.S[1], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[1], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   80(R2), F1
-	VDUP    V0.S[1], V2.S4
-	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
-	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
-	VDUP    V11.S[1], V2.S4
-	WORD    $0x0e618049 // smlal v9.4s, v2.4h, v1.4h
-	WORD    $0x4e61804a // smlal2 v10.4s, v2.8h, v1.8h
-	FMOVQ   128(R2), F1
-	VDUP    V0.S[2], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[2], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   144(R2), F1
-	VDUP    V0.S[2], V2.S4
-	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
-	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
-	VDUP    V11.S[2], V2.S4
-	WORD    $0x0e618049 // smlal v9.4s, v2.4h, v1.4h
-	WORD    $0x4e61804a // smlal2 v10.4s, v2.8h, v1.8h
-	FMOVQ   192(R2), F1
-	VDUP    V0.S[3], V2.S4
-	WORD    $0x0e618044 // smlal v4.4s, v2.4h, v1.4h
-	WORD    $0x4e618045 // smlal2 v5.4s, v2.8h, v1.8h
-	VDUP    V11.S[3], V2.S4
-	WORD    $0x0e618047 // smlal v7.4s, v2.4h, v1.4h
-	WORD    $0x4e618048 // smlal2 v8.4s, v2.8h, v1.8h
-	FMOVQ   208(R2), F1
+	FMOVQ.P 16(R6), F0
+	FMOVQ.P 16(R7), F11
+	FMOVQ   (R4), F1
+	VDUP    V0.S[0], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[0], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   16(R4), F1
+	VDUP    V0.S[0], V10.S4
+	WORD    $0x0e618145 // smlal v5.4s, v10.4h, v1.4h
+	WORD    $0x4e618146 // smlal2 v6.4s, v10.8h, v1.8h
+	VDUP    V11.S[0], V10.S4
+	WORD    $0x0e618148 // smlal v8.4s, v10.4h, v1.4h
+	WORD    $0x4e618149 // smlal2 v9.4s, v10.8h, v1.8h
+	FMOVQ   64(R4), F1
+	VDUP    V0.S[1], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[1], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   80(R4), F1
+	VDUP    V0.S[1], V10.S4
+	WORD    $0x0e618145 // smlal v5.4s, v10.4h, v1.4h
+	WORD    $0x4e618146 // smlal2 v6.4s, v10.8h, v1.8h
+	VDUP    V11.S[1], V10.S4
+	WORD    $0x0e618148 // smlal v8.4s, v10.4h, v1.4h
+	WORD    $0x4e618149 // smlal2 v9.4s, v10.8h, v1.8h
+	FMOVQ   128(R4), F1
+	VDUP    V0.S[2], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[2], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   144(R4), F1
+	VDUP    V0.S[2], V10.S4
+	WORD    $0x0e618145 // smlal v5.4s, v10.4h, v1.4h
+	WORD    $0x4e618146 // smlal2 v6.4s, v10.8h, v1.8h
+	VDUP    V11.S[2], V10.S4
+	WORD    $0x0e618148 // smlal v8.4s, v10.4h, v1.4h
+	WORD    $0x4e618149 // smlal2 v9.4s, v10.8h, v1.8h
+	FMOVQ   192(R4), F1
+	VDUP    V0.S[3], V10.S4
+	WORD    $0x0e618143 // smlal v3.4s, v10.4h, v1.4h
+	WORD    $0x4e618144 // smlal2 v4.4s, v10.8h, v1.8h
+	VDUP    V11.S[3], V10.S4
+	WORD    $0x0e618142 // smlal v2.4s, v10.4h, v1.4h
+	WORD    $0x4e618147 // smlal2 v7.4s, v10.8h, v1.8h
+	FMOVQ   208(R4), F1
 	VDUP    V0.S[3], V0.S4
-	WORD    $0x0e618003 // smlal v3.4s, v0.4h, v1.4h
+	WORD    $0x0e618005 // smlal v5.4s, v0.4h, v1.4h
 	WORD    $0x4e618006 // smlal2 v6.4s, v0.8h, v1.8h
 	VDUP    V11.S[3], V0.S4
-	WORD    $0x0e618009 // smlal v9.4s, v0.4h, v1.4h
-	WORD    $0x4e61800a // smlal2 v10.4s, v0.8h, v1.8h
-	ADD     $256, R2, R2
-	SUBS    $8, R3, R3
+	WORD    $0x0e618008 // smlal v8.4s, v0.4h, v1.4h
+	WORD    $0x4e618009 // smlal2 v9.4s, v0.8h, v1.8h
+	ADD     $256, R4, R4
+	SUBS    $8, R5, R5
 	BNE     loop2_8
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R10, R0
-	VADDP   V5.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	VADDP   V6.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	ADD     R9<<2, R0, R0
-	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored2_8
-	MOVD    R10, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-
-stored2_8:
-	MOVD  R10, R0
-	FMOVQ F4, (R0)
-	FMOVQ F3, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	// the next rows are 2 further
-	ADD   R9<<2, R10, R10
-	ADD   R9<<2, R10, R10
-	SUB   $2, R6, R6
-	B     tiles_8
+	B       end_8
 
 tile1_8:
-	MOVD  R7, R0
-	ADD   R8<<1, R7, R7
-	MOVD  b_base+56(FP), R1
-	MOVD  k+8(FP), R2
-	ADD   $32, R1, R1
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 
 loop1_8:
-	FMOVQ.P 16(R0), F4
-	FMOVQ   (R1), F5
-	VDUP    V4.S[0], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   16(R1), F5
-	VDUP    V4.S[0], V6.S4
-	WORD    $0x0e6580c2 // smlal v2.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c3 // smlal2 v3.4s, v6.8h, v5.8h
-	FMOVQ   64(R1), F5
-	VDUP    V4.S[1], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   80(R1), F5
-	VDUP    V4.S[1], V6.S4
-	WORD    $0x0e6580c2 // smlal v2.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c3 // smlal2 v3.4s, v6.8h, v5.8h
-	FMOVQ   128(R1), F5
-	VDUP    V4.S[2], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   144(R1), F5
-	VDUP    V4.S[2], V6.S4
-	WORD    $0x0e6580c2 // smlal v2.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c3 // smlal2 v3.4s, v6.8h, v5.8h
-	FMOVQ   192(R1), F5
-	VDUP    V4.S[3], V6.S4
-	WORD    $0x0e6580c0 // smlal v0.4s, v6.4h, v5.4h
-	WORD    $0x4e6580c1 // smlal2 v1.4s, v6.8h, v5.8h
-	FMOVQ   208(R1), F5
-	VDUP    V4.S[3], V4.S4
-	WORD    $0x0e658082 // smlal v2.4s, v4.4h, v5.4h
-	WORD    $0x4e658083 // smlal2 v3.4s, v4.8h, v5.8h
-	ADD     $256, R1, R1
-	SUBS    $8, R2, R2
+	FMOVQ.P 16(R6), F0
+	FMOVQ   (R4), F1
+	VDUP    V0.S[0], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   16(R4), F1
+	VDUP    V0.S[0], V2.S4
+	WORD    $0x0e618045 // smlal v5.4s, v2.4h, v1.4h
+	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
+	FMOVQ   64(R4), F1
+	VDUP    V0.S[1], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   80(R4), F1
+	VDUP    V0.S[1], V2.S4
+	WORD    $0x0e618045 // smlal v5.4s, v2.4h, v1.4h
+	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
+	FMOVQ   128(R4), F1
+	VDUP    V0.S[2], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   144(R4), F1
+	VDUP    V0.S[2], V2.S4
+	WORD    $0x0e618045 // smlal v5.4s, v2.4h, v1.4h
+	WORD    $0x4e618046 // smlal2 v6.4s, v2.8h, v1.8h
+	FMOVQ   192(R4), F1
+	VDUP    V0.S[3], V2.S4
+	WORD    $0x0e618043 // smlal v3.4s, v2.4h, v1.4h
+	WORD    $0x4e618044 // smlal2 v4.4s, v2.8h, v1.8h
+	FMOVQ   208(R4), F1
+	VDUP    V0.S[3], V0.S4
+	WORD    $0x0e618005 // smlal v5.4s, v0.4h, v1.4h
+	WORD    $0x4e618006 // smlal2 v6.4s, v0.8h, v1.8h
+	ADD     $256, R4, R4
+	SUBS    $8, R5, R5
 	BNE     loop1_8
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   32(R0), F4
-	MOVD    weight_base+80(FP), R0
-	FMOVQ   48(R0), F5
-	VADDP   V1.S4, V0.S4, V0.S4
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	VADDP   V3.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	MOVD    add+104(FP), R0
-	CBZ     R0, stored1_8
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	B       end_8
 
-stored1_8:
-	FMOVQ F0, (R10)
-	FMOVQ F2, 16(R10)
-	// the next rows are 1 further
-	ADD   R9<<2, R10, R10
-	SUB   $1, R6, R6
-	B     tiles_8
+end_8:
+	MOVD  weight_base+80(FP), R4
+	FMOVQ 32(R4), F0
+	MOVD  weight_base+80(FP), R4
+	FMOVQ 48(R4), F1
+	VADDP V4.S4, V3.S4, V3.S4
+	VADDP V6.S4, V5.S4, V5.S4
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_1_8
+	FMOVQ (R10), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ 16(R10), F4
+	WORD  $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+
+stored_1_8:
+	FMOVQ F3, (R10)
+	FMOVQ F5, 16(R10)
+	ADD   R2<<2, R10, R10
+	CMP   $1, R3
+	BEQ   next_8
+	VADDP V7.S4, V2.S4, V2.S4
+	VADDP V9.S4, V8.S4, V8.S4
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_2_8
+	FMOVQ (R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ 16(R10), F3
+	WORD  $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+
+stored_2_8:
+	FMOVQ F2, (R10)
+	FMOVQ F8, 16(R10)
+	ADD   R2<<2, R10, R10
+	CMP   $2, R3
+	BEQ   next_8
+	VADDP V11.S4, V10.S4, V10.S4
+	VADDP V13.S4, V12.S4, V12.S4
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_3_8
+	FMOVQ (R10), F2
+	WORD  $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R10), F2
+	WORD  $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+
+stored_3_8:
+	FMOVQ F10, (R10)
+	FMOVQ F12, 16(R10)
+	ADD   R2<<2, R10, R10
+	CMP   $3, R3
+	BEQ   next_8
+	VADDP V15.S4, V14.S4, V14.S4
+	VADDP V17.S4, V16.S4, V16.S4
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	MOVD  add+104(FP), R4
+	CBZ   R4, stored_4_8
+	FMOVQ (R10), F0
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+
+stored_4_8:
+	FMOVQ F14, (R10)
+	FMOVQ F16, 16(R10)
+	ADD   R2<<2, R10, R10
+	B     next_8
+
+next_8:
+	SUB R3, R11, R11
+	B   tiles_8
 
 done_8:
 	RET

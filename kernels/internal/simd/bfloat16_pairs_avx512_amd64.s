@@ -16,1767 +16,523 @@ TEXT ·bfloat16PairsAVX512BF16(SB), NOSPLIT, $24-128
 
 tiles:
 	MOVQ (SP), AX
-	CMPQ AX, $+28
-	JGE  tile14
+	CMPQ AX, $+1
+	JLT  done
 	CMPQ AX, $+14
-	JLE  pick
+	JLE  begin
+	CMPQ AX, $+27
+	JGT  else1
 
 	// between one tile and two: halve, rounding up
 	ADDQ $+1, AX
 	SHRQ $0x01, AX
+	JMP  end2
 
-pick:
-	CMPQ AX, $+1
-	JLT  done
-	JEQ  tile1
-	CMPQ AX, $+2
-	JEQ  tile2
-	CMPQ AX, $+3
-	JEQ  tile3
-	CMPQ AX, $+4
-	JEQ  tile4
-	CMPQ AX, $+5
-	JEQ  tile5
-	CMPQ AX, $+6
-	JEQ  tile6
-	CMPQ AX, $+7
-	JEQ  tile7
-	CMPQ AX, $+8
-	JEQ  tile8
-	CMPQ AX, $+9
-	JEQ  tile9
-	CMPQ AX, $+10
-	JEQ  tile10
-	CMPQ AX, $+11
-	JEQ  tile11
-	CMPQ AX, $+12
-	JEQ  tile12
-	CMPQ AX, $+13
-	JEQ  tile13
+else1:
+	SUBQ AX, AX
+	ADDQ $+14, AX
 
-tile14:
+end2:
+begin:
+	MOVQ       lda+48(FP), DX
+	MOVQ       8(SP), CX
+	SHLQ       $0x01, DX
+	MOVQ       16(SP), BX
+	MOVQ       b_base+56(FP), SI
+	MOVQ       k+8(FP), DI
+	MOVQ       ahead+80(FP), R8
+	MOVQ       R8, R9
+	SHRQ       $0x02, R9
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    64(BX), Z1
+
+started_1:
+	MOVQ       ldc+120(FP), R10
+	LEAQ       (BX)(R10*4), BX
+	CMPQ       AX, $+1
+	JEQ        tile1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_2
+	VMOVUPS    (BX), Z2
+	VMOVUPS    64(BX), Z3
+
+started_2:
+	MOVQ       ldc+120(FP), R10
+	LEAQ       (BX)(R10*4), BX
+	CMPQ       AX, $+2
+	JEQ        tile2
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_3
+	VMOVUPS    (BX), Z4
+	VMOVUPS    64(BX), Z5
+
+started_3:
+	MOVQ       ldc+120(FP), R10
+	LEAQ       (BX)(R10*4), BX
+	CMPQ       AX, $+3
+	JEQ        tile3
+	LEAQ       (CX)(DX*2), R10
+	ADDQ       DX, R10
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_4
+	VMOVUPS    (BX), Z6
+	VMOVUPS    64(BX), Z7
+
+started_4:
+	MOVQ       ldc+120(FP), R11
+	LEAQ       (BX)(R11*4), BX
+	CMPQ       AX, $+4
+	JEQ        tile4
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_5
+	VMOVUPS    (BX), Z8
+	VMOVUPS    64(BX), Z9
+
+started_5:
+	MOVQ       ldc+120(FP), R11
+	LEAQ       (BX)(R11*4), BX
+	CMPQ       AX, $+5
+	JEQ        tile5
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_6
+	VMOVUPS    (BX), Z10
+	VMOVUPS    64(BX), Z11
+
+started_6:
+	MOVQ       ldc+120(FP), R11
+	LEAQ       (BX)(R11*4), BX
+	CMPQ       AX, $+6
+	JEQ        tile6
+	LEAQ       (R10)(DX*2), R11
+	ADDQ       DX, R11
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_7
+	VMOVUPS    (BX), Z12
+	VMOVUPS    64(BX), Z13
+
+started_7:
+	MOVQ       ldc+120(FP), R12
+	LEAQ       (BX)(R12*4), BX
+	CMPQ       AX, $+7
+	JEQ        tile7
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_8
+	VMOVUPS    (BX), Z14
+	VMOVUPS    64(BX), Z15
+
+started_8:
+	MOVQ       ldc+120(FP), R12
+	LEAQ       (BX)(R12*4), BX
+	CMPQ       AX, $+8
+	JEQ        tile8
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_9
+	VMOVUPS    (BX), Z16
+	VMOVUPS    64(BX), Z17
+
+started_9:
+	MOVQ       ldc+120(FP), R12
+	LEAQ       (BX)(R12*4), BX
+	CMPQ       AX, $+9
+	JEQ        tile9
+	LEAQ       (R11)(DX*2), R12
+	ADDQ       DX, R12
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_10
+	VMOVUPS    (BX), Z18
+	VMOVUPS    64(BX), Z19
+
+started_10:
+	MOVQ       ldc+120(FP), R13
+	LEAQ       (BX)(R13*4), BX
+	CMPQ       AX, $+10
+	JEQ        tile10
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_11
+	VMOVUPS    (BX), Z20
+	VMOVUPS    64(BX), Z21
+
+started_11:
+	MOVQ       ldc+120(FP), R13
+	LEAQ       (BX)(R13*4), BX
+	CMPQ       AX, $+11
+	JEQ        tile11
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_12
+	VMOVUPS    (BX), Z22
+	VMOVUPS    64(BX), Z23
+
+started_12:
+	MOVQ       ldc+120(FP), R13
+	LEAQ       (BX)(R13*4), BX
+	CMPQ       AX, $+12
+	JEQ        tile12
+	LEAQ       (R12)(DX*2), R13
+	ADDQ       DX, R13
 	VXORPS     Z24, Z24, Z24
 	VXORPS     Z25, Z25, Z25
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
+	CMPQ       add+88(FP), $+0
+	JEQ        started_13
+	VMOVUPS    (BX), Z24
+	VMOVUPS    64(BX), Z25
+
+started_13:
+	MOVQ       ldc+120(FP), R14
+	LEAQ       (BX)(R14*4), BX
+	CMPQ       AX, $+13
+	JEQ        tile13
 	VXORPS     Z26, Z26, Z26
 	VXORPS     Z27, Z27, Z27
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), SI
-	LEAQ       (SI)(DX*1), DI
-	LEAQ       (DI)(DX*1), DX
-	MOVQ       ldc+120(FP), R9
-	MOVQ       16(SP), R8
-	SHLQ       $0x02, R9
-	LEAQ       (R9)(R9*2), R10
-	LEAQ       (R8)(R10*1), R11
-	LEAQ       (R11)(R10*1), R12
-	LEAQ       (R12)(R10*1), R13
-	LEAQ       (R13)(R10*1), R10
-	PREFETCHT1 60(R8)
-	PREFETCHT1 124(R8)
-	PREFETCHT1 60(R8)(R9*1)
-	PREFETCHT1 124(R8)(R9*1)
-	PREFETCHT1 60(R8)(R9*2)
-	PREFETCHT1 124(R8)(R9*2)
-	PREFETCHT1 60(R11)
-	PREFETCHT1 124(R11)
-	PREFETCHT1 60(R11)(R9*1)
-	PREFETCHT1 124(R11)(R9*1)
-	PREFETCHT1 60(R11)(R9*2)
-	PREFETCHT1 124(R11)(R9*2)
-	PREFETCHT1 60(R12)
-	PREFETCHT1 124(R12)
-	PREFETCHT1 60(R12)(R9*1)
-	PREFETCHT1 124(R12)(R9*1)
-	PREFETCHT1 60(R12)(R9*2)
-	PREFETCHT1 124(R12)(R9*2)
-	PREFETCHT1 60(R13)
-	PREFETCHT1 124(R13)
-	PREFETCHT1 60(R13)(R9*1)
-	PREFETCHT1 124(R13)(R9*1)
-	PREFETCHT1 60(R13)(R9*2)
-	PREFETCHT1 124(R13)(R9*2)
-	PREFETCHT1 60(R10)
-	PREFETCHT1 124(R10)
-	PREFETCHT1 60(R10)(R9*1)
-	PREFETCHT1 124(R10)(R9*1)
+	PREFETCHT1 60(BX)
+	PREFETCHT1 124(BX)
 	CMPQ       add+88(FP), $+0
-	JEQ        started14
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (SI), Z12
-	VMOVUPS    64(SI), Z13
-	VMOVUPS    (SI)(CX*1), Z14
-	VMOVUPS    64(SI)(CX*1), Z15
-	VMOVUPS    (SI)(CX*2), Z16
-	VMOVUPS    64(SI)(CX*2), Z17
-	VMOVUPS    (DI), Z18
-	VMOVUPS    64(DI), Z19
-	VMOVUPS    (DI)(CX*1), Z20
-	VMOVUPS    64(DI)(CX*1), Z21
-	VMOVUPS    (DI)(CX*2), Z22
-	VMOVUPS    64(DI)(CX*2), Z23
-	VMOVUPS    (DX), Z24
-	VMOVUPS    64(DX), Z25
-	VMOVUPS    (DX)(CX*1), Z26
-	VMOVUPS    64(DX)(CX*1), Z27
+	JEQ        started_14
+	VMOVUPS    (BX), Z26
+	VMOVUPS    64(BX), Z27
 
-started14:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), SI
-	LEAQ (SI)(DX*1), DI
-	LEAQ (DI)(DX*1), DX
-	MOVQ b_base+56(FP), R8
-	MOVQ k+8(FP), R9
-	MOVQ ahead+80(FP), R10
-	MOVQ R10, R11
-	SHRQ $0x02, R11
+started_14:
+	MOVQ ldc+120(FP), R14
+	LEAQ (BX)(R14*4), BX
 
 loop14:
-	TESTQ      R10, R10
+	TESTQ      R8, R8
 	JZ         fetched14
-	PREFETCHT1 (R8)(R10*1)
-	PREFETCHT0 (R8)(R11*1)
-	PREFETCHT1 64(R8)(R10*1)
-	PREFETCHT0 64(R8)(R11*1)
-	PREFETCHT1 128(R8)(R10*1)
-	PREFETCHT0 128(R8)(R11*1)
-	PREFETCHT1 192(R8)(R10*1)
-	PREFETCHT0 192(R8)(R11*1)
-	PREFETCHT1 256(R8)(R10*1)
-	PREFETCHT0 256(R8)(R11*1)
-	PREFETCHT1 320(R8)(R10*1)
-	PREFETCHT0 320(R8)(R11*1)
-	PREFETCHT1 384(R8)(R10*1)
-	PREFETCHT0 384(R8)(R11*1)
-	PREFETCHT1 448(R8)(R10*1)
-	PREFETCHT0 448(R8)(R11*1)
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
 
 fetched14:
-	VMOVUPS      (R8), Z28
-	VMOVUPS      64(R8), Z29
-	VPBROADCASTD (AX), Z30
+	VMOVUPS      (SI), Z28
+	VMOVUPS      64(SI), Z29
+	VPBROADCASTD (CX), Z30
 	LONG         $0x400e9262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm0
 	LONG         $0x400e9262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z30
+	VPBROADCASTD (CX)(DX*1), Z30
 	LONG         $0x400e9262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm2
 	LONG         $0x400e9262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z30
+	VPBROADCASTD (CX)(DX*2), Z30
 	LONG         $0x400e9262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm4
 	LONG         $0x400e9262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm5
-	VPBROADCASTD (BX), Z30
+	VPBROADCASTD (R10), Z30
 	LONG         $0x400e9262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm6
 	LONG         $0x400e9262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z30
+	VPBROADCASTD (R10)(DX*1), Z30
 	LONG         $0x400e1262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm8
 	LONG         $0x400e1262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z30
+	VPBROADCASTD (R10)(DX*2), Z30
 	LONG         $0x400e1262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm10
 	LONG         $0x400e1262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm11
-	VPBROADCASTD (SI), Z30
+	VPBROADCASTD (R11), Z30
 	LONG         $0x400e1262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm12
 	LONG         $0x400e1262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm13
-	VPBROADCASTD (SI)(CX*1), Z30
+	VPBROADCASTD (R11)(DX*1), Z30
 	LONG         $0x400e1262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm14
 	LONG         $0x400e1262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm15
-	VPBROADCASTD (SI)(CX*2), Z30
+	VPBROADCASTD (R11)(DX*2), Z30
 	LONG         $0x400e8262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm16
 	LONG         $0x400e8262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm17
-	VPBROADCASTD (DI), Z30
+	VPBROADCASTD (R12), Z30
 	LONG         $0x400e8262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm18
 	LONG         $0x400e8262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm19
-	VPBROADCASTD (DI)(CX*1), Z30
+	VPBROADCASTD (R12)(DX*1), Z30
 	LONG         $0x400e8262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm20
 	LONG         $0x400e8262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm21
-	VPBROADCASTD (DI)(CX*2), Z30
+	VPBROADCASTD (R12)(DX*2), Z30
 	LONG         $0x400e8262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm22
 	LONG         $0x400e8262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm23
-	VPBROADCASTD (DX), Z30
+	VPBROADCASTD (R13), Z30
 	LONG         $0x400e0262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm24
 	LONG         $0x400e0262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm25
-	VPBROADCASTD (DX)(CX*1), Z30
+	VPBROADCASTD (R13)(DX*1), Z30
 	LONG         $0x400e0262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm26
 	LONG         $0x400e0262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm27
-	VMOVUPS      128(R8), Z28
-	VMOVUPS      192(R8), Z29
-	VPBROADCASTD 4(AX), Z30
-	LONG         $0x400e9262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm0
-	LONG         $0x400e9262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z30
-	LONG         $0x400e9262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm2
-	LONG         $0x400e9262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z30
-	LONG         $0x400e9262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm4
-	LONG         $0x400e9262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm5
-	VPBROADCASTD 4(BX), Z30
-	LONG         $0x400e9262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm6
-	LONG         $0x400e9262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z30
-	LONG         $0x400e1262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm8
-	LONG         $0x400e1262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z30
-	LONG         $0x400e1262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm10
-	LONG         $0x400e1262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm11
-	VPBROADCASTD 4(SI), Z30
-	LONG         $0x400e1262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm12
-	LONG         $0x400e1262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm13
-	VPBROADCASTD 4(SI)(CX*1), Z30
-	LONG         $0x400e1262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm14
-	LONG         $0x400e1262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm15
-	VPBROADCASTD 4(SI)(CX*2), Z30
-	LONG         $0x400e8262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm16
-	LONG         $0x400e8262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm17
-	VPBROADCASTD 4(DI), Z30
-	LONG         $0x400e8262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm18
-	LONG         $0x400e8262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm19
-	VPBROADCASTD 4(DI)(CX*1), Z30
-	LONG         $0x400e8262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm20
-	LONG         $0x400e8262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm21
-	VPBROADCASTD 4(DI)(CX*2), Z30
-	LONG         $0x400e8262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm22
-	LONG         $0x400e8262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm23
-	VPBROADCASTD 4(DX), Z30
-	LONG         $0x400e0262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm24
-	LONG         $0x400e0262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm25
-	VPBROADCASTD 4(DX)(CX*1), Z30
-	LONG         $0x400e0262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm26
-	LONG         $0x400e0262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm27
-	VMOVUPS      256(R8), Z28
-	VMOVUPS      320(R8), Z29
-	VPBROADCASTD 8(AX), Z30
-	LONG         $0x400e9262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm0
-	LONG         $0x400e9262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z30
-	LONG         $0x400e9262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm2
-	LONG         $0x400e9262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z30
-	LONG         $0x400e9262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm4
-	LONG         $0x400e9262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm5
-	VPBROADCASTD 8(BX), Z30
-	LONG         $0x400e9262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm6
-	LONG         $0x400e9262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z30
-	LONG         $0x400e1262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm8
-	LONG         $0x400e1262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z30
-	LONG         $0x400e1262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm10
-	LONG         $0x400e1262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm11
-	VPBROADCASTD 8(SI), Z30
-	LONG         $0x400e1262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm12
-	LONG         $0x400e1262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm13
-	VPBROADCASTD 8(SI)(CX*1), Z30
-	LONG         $0x400e1262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm14
-	LONG         $0x400e1262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm15
-	VPBROADCASTD 8(SI)(CX*2), Z30
-	LONG         $0x400e8262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm16
-	LONG         $0x400e8262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm17
-	VPBROADCASTD 8(DI), Z30
-	LONG         $0x400e8262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm18
-	LONG         $0x400e8262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm19
-	VPBROADCASTD 8(DI)(CX*1), Z30
-	LONG         $0x400e8262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm20
-	LONG         $0x400e8262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm21
-	VPBROADCASTD 8(DI)(CX*2), Z30
-	LONG         $0x400e8262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm22
-	LONG         $0x400e8262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm23
-	VPBROADCASTD 8(DX), Z30
-	LONG         $0x400e0262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm24
-	LONG         $0x400e0262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm25
-	VPBROADCASTD 8(DX)(CX*1), Z30
-	LONG         $0x400e0262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm26
-	LONG         $0x400e0262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm27
-	VMOVUPS      384(R8), Z28
-	VMOVUPS      448(R8), Z29
-	VPBROADCASTD 12(AX), Z30
-	LONG         $0x400e9262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm0
-	LONG         $0x400e9262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z30
-	LONG         $0x400e9262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm2
-	LONG         $0x400e9262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z30
-	LONG         $0x400e9262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm4
-	LONG         $0x400e9262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm5
-	VPBROADCASTD 12(BX), Z30
-	LONG         $0x400e9262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm6
-	LONG         $0x400e9262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z30
-	LONG         $0x400e1262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm8
-	LONG         $0x400e1262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z30
-	LONG         $0x400e1262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm10
-	LONG         $0x400e1262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm11
-	VPBROADCASTD 12(SI), Z30
-	LONG         $0x400e1262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm12
-	LONG         $0x400e1262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm13
-	VPBROADCASTD 12(SI)(CX*1), Z30
-	LONG         $0x400e1262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm14
-	LONG         $0x400e1262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm15
-	VPBROADCASTD 12(SI)(CX*2), Z30
-	LONG         $0x400e8262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm16
-	LONG         $0x400e8262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm17
-	VPBROADCASTD 12(DI), Z30
-	LONG         $0x400e8262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm18
-	LONG         $0x400e8262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm19
-	VPBROADCASTD 12(DI)(CX*1), Z30
-	LONG         $0x400e8262; WORD $0xe452 // vdpbf16ps %zmm28, %zmm30, %zmm20
-	LONG         $0x400e8262; WORD $0xed52 // vdpbf16ps %zmm29, %zmm30, %zmm21
-	VPBROADCASTD 12(DI)(CX*2), Z30
-	LONG         $0x400e8262; WORD $0xf452 // vdpbf16ps %zmm28, %zmm30, %zmm22
-	LONG         $0x400e8262; WORD $0xfd52 // vdpbf16ps %zmm29, %zmm30, %zmm23
-	VPBROADCASTD 12(DX), Z30
-	LONG         $0x400e0262; WORD $0xc452 // vdpbf16ps %zmm28, %zmm30, %zmm24
-	LONG         $0x400e0262; WORD $0xcd52 // vdpbf16ps %zmm29, %zmm30, %zmm25
-	VPBROADCASTD 12(DX)(CX*1), Z30
-	LONG         $0x400e0262; WORD $0xd452 // vdpbf16ps %zmm28, %zmm30, %zmm26
-	LONG         $0x400e0262; WORD $0xdd52 // vdpbf16ps %zmm29, %zmm30, %zmm27
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, SI
-	ADDQ         $+16, DI
-	ADDQ         $+16, DX
-	ADDQ         $+512, R8
-	SUBQ         $+8, R9
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+4, R12
+	ADDQ         $+4, R13
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
 	JNZ          loop14
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), SI
-	LEAQ         (SI)(DX*1), DI
-	LEAQ         (DI)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (SI)
-	VMOVUPS      Z13, 64(SI)
-	VMOVUPS      Z14, (SI)(CX*1)
-	VMOVUPS      Z15, 64(SI)(CX*1)
-	VMOVUPS      Z16, (SI)(CX*2)
-	VMOVUPS      Z17, 64(SI)(CX*2)
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      Z19, 64(DI)
-	VMOVUPS      Z20, (DI)(CX*1)
-	VMOVUPS      Z21, 64(DI)(CX*1)
-	VMOVUPS      Z22, (DI)(CX*2)
-	VMOVUPS      Z23, 64(DI)(CX*2)
-	VMOVUPS      Z24, (DX)
-	VMOVUPS      Z25, 64(DX)
-	VMOVUPS      Z26, (DX)(CX*1)
-	VMOVUPS      Z27, 64(DX)(CX*1)
-
-	// the next rows are 14 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+28, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+56, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+14, (SP)
-	JMP    tiles
+	JMP          end
 
 tile13:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	VXORPS     Z20, Z20, Z20
-	VXORPS     Z21, Z21, Z21
-	VXORPS     Z22, Z22, Z22
-	VXORPS     Z23, Z23, Z23
-	VXORPS     Z24, Z24, Z24
-	VXORPS     Z25, Z25, Z25
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), SI
-	LEAQ       (SI)(DX*1), DI
-	LEAQ       (DI)(DX*1), DX
-	MOVQ       ldc+120(FP), R9
-	MOVQ       16(SP), R8
-	SHLQ       $0x02, R9
-	LEAQ       (R9)(R9*2), R10
-	LEAQ       (R8)(R10*1), R11
-	LEAQ       (R11)(R10*1), R12
-	LEAQ       (R12)(R10*1), R13
-	LEAQ       (R13)(R10*1), R10
-	PREFETCHT1 60(R8)
-	PREFETCHT1 124(R8)
-	PREFETCHT1 60(R8)(R9*1)
-	PREFETCHT1 124(R8)(R9*1)
-	PREFETCHT1 60(R8)(R9*2)
-	PREFETCHT1 124(R8)(R9*2)
-	PREFETCHT1 60(R11)
-	PREFETCHT1 124(R11)
-	PREFETCHT1 60(R11)(R9*1)
-	PREFETCHT1 124(R11)(R9*1)
-	PREFETCHT1 60(R11)(R9*2)
-	PREFETCHT1 124(R11)(R9*2)
-	PREFETCHT1 60(R12)
-	PREFETCHT1 124(R12)
-	PREFETCHT1 60(R12)(R9*1)
-	PREFETCHT1 124(R12)(R9*1)
-	PREFETCHT1 60(R12)(R9*2)
-	PREFETCHT1 124(R12)(R9*2)
-	PREFETCHT1 60(R13)
-	PREFETCHT1 124(R13)
-	PREFETCHT1 60(R13)(R9*1)
-	PREFETCHT1 124(R13)(R9*1)
-	PREFETCHT1 60(R13)(R9*2)
-	PREFETCHT1 124(R13)(R9*2)
-	PREFETCHT1 60(R10)
-	PREFETCHT1 124(R10)
-	CMPQ       add+88(FP), $+0
-	JEQ        started13
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (SI), Z12
-	VMOVUPS    64(SI), Z13
-	VMOVUPS    (SI)(CX*1), Z14
-	VMOVUPS    64(SI)(CX*1), Z15
-	VMOVUPS    (SI)(CX*2), Z16
-	VMOVUPS    64(SI)(CX*2), Z17
-	VMOVUPS    (DI), Z18
-	VMOVUPS    64(DI), Z19
-	VMOVUPS    (DI)(CX*1), Z20
-	VMOVUPS    64(DI)(CX*1), Z21
-	VMOVUPS    (DI)(CX*2), Z22
-	VMOVUPS    64(DI)(CX*2), Z23
-	VMOVUPS    (DX), Z24
-	VMOVUPS    64(DX), Z25
-
-started13:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), SI
-	LEAQ (SI)(DX*1), DI
-	LEAQ (DI)(DX*1), DX
-	MOVQ b_base+56(FP), R8
-	MOVQ k+8(FP), R9
-	MOVQ ahead+80(FP), R10
-	MOVQ R10, R11
-	SHRQ $0x02, R11
-
 loop13:
-	TESTQ      R10, R10
+	TESTQ      R8, R8
 	JZ         fetched13
-	PREFETCHT1 (R8)(R10*1)
-	PREFETCHT0 (R8)(R11*1)
-	PREFETCHT1 64(R8)(R10*1)
-	PREFETCHT0 64(R8)(R11*1)
-	PREFETCHT1 128(R8)(R10*1)
-	PREFETCHT0 128(R8)(R11*1)
-	PREFETCHT1 192(R8)(R10*1)
-	PREFETCHT0 192(R8)(R11*1)
-	PREFETCHT1 256(R8)(R10*1)
-	PREFETCHT0 256(R8)(R11*1)
-	PREFETCHT1 320(R8)(R10*1)
-	PREFETCHT0 320(R8)(R11*1)
-	PREFETCHT1 384(R8)(R10*1)
-	PREFETCHT0 384(R8)(R11*1)
-	PREFETCHT1 448(R8)(R10*1)
-	PREFETCHT0 448(R8)(R11*1)
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
 
 fetched13:
-	VMOVUPS      (R8), Z26
-	VMOVUPS      64(R8), Z27
-	VPBROADCASTD (AX), Z28
+	VMOVUPS      (SI), Z26
+	VMOVUPS      64(SI), Z27
+	VPBROADCASTD (CX), Z28
 	LONG         $0x401e9262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm0
 	LONG         $0x401e9262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z28
+	VPBROADCASTD (CX)(DX*1), Z28
 	LONG         $0x401e9262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm2
 	LONG         $0x401e9262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z28
+	VPBROADCASTD (CX)(DX*2), Z28
 	LONG         $0x401e9262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm4
 	LONG         $0x401e9262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm5
-	VPBROADCASTD (BX), Z28
+	VPBROADCASTD (R10), Z28
 	LONG         $0x401e9262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm6
 	LONG         $0x401e9262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z28
+	VPBROADCASTD (R10)(DX*1), Z28
 	LONG         $0x401e1262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm8
 	LONG         $0x401e1262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z28
+	VPBROADCASTD (R10)(DX*2), Z28
 	LONG         $0x401e1262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm10
 	LONG         $0x401e1262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm11
-	VPBROADCASTD (SI), Z28
+	VPBROADCASTD (R11), Z28
 	LONG         $0x401e1262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm12
 	LONG         $0x401e1262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm13
-	VPBROADCASTD (SI)(CX*1), Z28
+	VPBROADCASTD (R11)(DX*1), Z28
 	LONG         $0x401e1262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm14
 	LONG         $0x401e1262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm15
-	VPBROADCASTD (SI)(CX*2), Z28
+	VPBROADCASTD (R11)(DX*2), Z28
 	LONG         $0x401e8262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm16
 	LONG         $0x401e8262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm17
-	VPBROADCASTD (DI), Z28
+	VPBROADCASTD (R12), Z28
 	LONG         $0x401e8262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm18
 	LONG         $0x401e8262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm19
-	VPBROADCASTD (DI)(CX*1), Z28
+	VPBROADCASTD (R12)(DX*1), Z28
 	LONG         $0x401e8262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm20
 	LONG         $0x401e8262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm21
-	VPBROADCASTD (DI)(CX*2), Z28
+	VPBROADCASTD (R12)(DX*2), Z28
 	LONG         $0x401e8262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm22
 	LONG         $0x401e8262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm23
-	VPBROADCASTD (DX), Z28
+	VPBROADCASTD (R13), Z28
 	LONG         $0x401e0262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm24
 	LONG         $0x401e0262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm25
-	VMOVUPS      128(R8), Z26
-	VMOVUPS      192(R8), Z27
-	VPBROADCASTD 4(AX), Z28
-	LONG         $0x401e9262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm0
-	LONG         $0x401e9262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z28
-	LONG         $0x401e9262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm2
-	LONG         $0x401e9262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z28
-	LONG         $0x401e9262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm4
-	LONG         $0x401e9262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm5
-	VPBROADCASTD 4(BX), Z28
-	LONG         $0x401e9262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm6
-	LONG         $0x401e9262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z28
-	LONG         $0x401e1262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm8
-	LONG         $0x401e1262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z28
-	LONG         $0x401e1262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm10
-	LONG         $0x401e1262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm11
-	VPBROADCASTD 4(SI), Z28
-	LONG         $0x401e1262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm12
-	LONG         $0x401e1262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm13
-	VPBROADCASTD 4(SI)(CX*1), Z28
-	LONG         $0x401e1262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm14
-	LONG         $0x401e1262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm15
-	VPBROADCASTD 4(SI)(CX*2), Z28
-	LONG         $0x401e8262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm16
-	LONG         $0x401e8262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm17
-	VPBROADCASTD 4(DI), Z28
-	LONG         $0x401e8262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm18
-	LONG         $0x401e8262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm19
-	VPBROADCASTD 4(DI)(CX*1), Z28
-	LONG         $0x401e8262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm20
-	LONG         $0x401e8262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm21
-	VPBROADCASTD 4(DI)(CX*2), Z28
-	LONG         $0x401e8262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm22
-	LONG         $0x401e8262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm23
-	VPBROADCASTD 4(DX), Z28
-	LONG         $0x401e0262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm24
-	LONG         $0x401e0262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm25
-	VMOVUPS      256(R8), Z26
-	VMOVUPS      320(R8), Z27
-	VPBROADCASTD 8(AX), Z28
-	LONG         $0x401e9262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm0
-	LONG         $0x401e9262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z28
-	LONG         $0x401e9262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm2
-	LONG         $0x401e9262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z28
-	LONG         $0x401e9262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm4
-	LONG         $0x401e9262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm5
-	VPBROADCASTD 8(BX), Z28
-	LONG         $0x401e9262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm6
-	LONG         $0x401e9262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z28
-	LONG         $0x401e1262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm8
-	LONG         $0x401e1262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z28
-	LONG         $0x401e1262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm10
-	LONG         $0x401e1262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm11
-	VPBROADCASTD 8(SI), Z28
-	LONG         $0x401e1262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm12
-	LONG         $0x401e1262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm13
-	VPBROADCASTD 8(SI)(CX*1), Z28
-	LONG         $0x401e1262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm14
-	LONG         $0x401e1262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm15
-	VPBROADCASTD 8(SI)(CX*2), Z28
-	LONG         $0x401e8262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm16
-	LONG         $0x401e8262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm17
-	VPBROADCASTD 8(DI), Z28
-	LONG         $0x401e8262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm18
-	LONG         $0x401e8262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm19
-	VPBROADCASTD 8(DI)(CX*1), Z28
-	LONG         $0x401e8262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm20
-	LONG         $0x401e8262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm21
-	VPBROADCASTD 8(DI)(CX*2), Z28
-	LONG         $0x401e8262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm22
-	LONG         $0x401e8262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm23
-	VPBROADCASTD 8(DX), Z28
-	LONG         $0x401e0262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm24
-	LONG         $0x401e0262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm25
-	VMOVUPS      384(R8), Z26
-	VMOVUPS      448(R8), Z27
-	VPBROADCASTD 12(AX), Z28
-	LONG         $0x401e9262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm0
-	LONG         $0x401e9262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z28
-	LONG         $0x401e9262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm2
-	LONG         $0x401e9262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z28
-	LONG         $0x401e9262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm4
-	LONG         $0x401e9262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm5
-	VPBROADCASTD 12(BX), Z28
-	LONG         $0x401e9262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm6
-	LONG         $0x401e9262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z28
-	LONG         $0x401e1262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm8
-	LONG         $0x401e1262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z28
-	LONG         $0x401e1262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm10
-	LONG         $0x401e1262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm11
-	VPBROADCASTD 12(SI), Z28
-	LONG         $0x401e1262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm12
-	LONG         $0x401e1262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm13
-	VPBROADCASTD 12(SI)(CX*1), Z28
-	LONG         $0x401e1262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm14
-	LONG         $0x401e1262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm15
-	VPBROADCASTD 12(SI)(CX*2), Z28
-	LONG         $0x401e8262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm16
-	LONG         $0x401e8262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm17
-	VPBROADCASTD 12(DI), Z28
-	LONG         $0x401e8262; WORD $0xd252 // vdpbf16ps %zmm26, %zmm28, %zmm18
-	LONG         $0x401e8262; WORD $0xdb52 // vdpbf16ps %zmm27, %zmm28, %zmm19
-	VPBROADCASTD 12(DI)(CX*1), Z28
-	LONG         $0x401e8262; WORD $0xe252 // vdpbf16ps %zmm26, %zmm28, %zmm20
-	LONG         $0x401e8262; WORD $0xeb52 // vdpbf16ps %zmm27, %zmm28, %zmm21
-	VPBROADCASTD 12(DI)(CX*2), Z28
-	LONG         $0x401e8262; WORD $0xf252 // vdpbf16ps %zmm26, %zmm28, %zmm22
-	LONG         $0x401e8262; WORD $0xfb52 // vdpbf16ps %zmm27, %zmm28, %zmm23
-	VPBROADCASTD 12(DX), Z28
-	LONG         $0x401e0262; WORD $0xc252 // vdpbf16ps %zmm26, %zmm28, %zmm24
-	LONG         $0x401e0262; WORD $0xcb52 // vdpbf16ps %zmm27, %zmm28, %zmm25
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, SI
-	ADDQ         $+16, DI
-	ADDQ         $+16, DX
-	ADDQ         $+512, R8
-	SUBQ         $+8, R9
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+4, R12
+	ADDQ         $+4, R13
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
 	JNZ          loop13
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), SI
-	LEAQ         (SI)(DX*1), DI
-	LEAQ         (DI)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (SI)
-	VMOVUPS      Z13, 64(SI)
-	VMOVUPS      Z14, (SI)(CX*1)
-	VMOVUPS      Z15, 64(SI)(CX*1)
-	VMOVUPS      Z16, (SI)(CX*2)
-	VMOVUPS      Z17, 64(SI)(CX*2)
-	VMOVUPS      Z18, (DI)
-	VMOVUPS      Z19, 64(DI)
-	VMOVUPS      Z20, (DI)(CX*1)
-	VMOVUPS      Z21, 64(DI)(CX*1)
-	VMOVUPS      Z22, (DI)(CX*2)
-	VMOVUPS      Z23, 64(DI)(CX*2)
-	VMOVUPS      Z24, (DX)
-	VMOVUPS      Z25, 64(DX)
-
-	// the next rows are 13 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+26, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+52, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+13, (SP)
-	JMP    tiles
+	JMP          end
 
 tile12:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	VXORPS     Z20, Z20, Z20
-	VXORPS     Z21, Z21, Z21
-	VXORPS     Z22, Z22, Z22
-	VXORPS     Z23, Z23, Z23
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), SI
-	LEAQ       (SI)(DX*1), DX
-	MOVQ       ldc+120(FP), R8
-	MOVQ       16(SP), DI
-	SHLQ       $0x02, R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (DI)(R9*1), R10
-	LEAQ       (R10)(R9*1), R11
-	LEAQ       (R11)(R9*1), R9
-	PREFETCHT1 60(DI)
-	PREFETCHT1 124(DI)
-	PREFETCHT1 60(DI)(R8*1)
-	PREFETCHT1 124(DI)(R8*1)
-	PREFETCHT1 60(DI)(R8*2)
-	PREFETCHT1 124(DI)(R8*2)
-	PREFETCHT1 60(R10)
-	PREFETCHT1 124(R10)
-	PREFETCHT1 60(R10)(R8*1)
-	PREFETCHT1 124(R10)(R8*1)
-	PREFETCHT1 60(R10)(R8*2)
-	PREFETCHT1 124(R10)(R8*2)
-	PREFETCHT1 60(R11)
-	PREFETCHT1 124(R11)
-	PREFETCHT1 60(R11)(R8*1)
-	PREFETCHT1 124(R11)(R8*1)
-	PREFETCHT1 60(R11)(R8*2)
-	PREFETCHT1 124(R11)(R8*2)
-	PREFETCHT1 60(R9)
-	PREFETCHT1 124(R9)
-	PREFETCHT1 60(R9)(R8*1)
-	PREFETCHT1 124(R9)(R8*1)
-	PREFETCHT1 60(R9)(R8*2)
-	PREFETCHT1 124(R9)(R8*2)
-	CMPQ       add+88(FP), $+0
-	JEQ        started12
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (SI), Z12
-	VMOVUPS    64(SI), Z13
-	VMOVUPS    (SI)(CX*1), Z14
-	VMOVUPS    64(SI)(CX*1), Z15
-	VMOVUPS    (SI)(CX*2), Z16
-	VMOVUPS    64(SI)(CX*2), Z17
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-	VMOVUPS    (DX)(CX*1), Z20
-	VMOVUPS    64(DX)(CX*1), Z21
-	VMOVUPS    (DX)(CX*2), Z22
-	VMOVUPS    64(DX)(CX*2), Z23
-
-started12:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), SI
-	LEAQ (SI)(DX*1), DX
-	MOVQ b_base+56(FP), DI
-	MOVQ k+8(FP), R8
-	MOVQ ahead+80(FP), R9
-	MOVQ R9, R10
-	SHRQ $0x02, R10
-
 loop12:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         fetched12
-	PREFETCHT1 (DI)(R9*1)
-	PREFETCHT0 (DI)(R10*1)
-	PREFETCHT1 64(DI)(R9*1)
-	PREFETCHT0 64(DI)(R10*1)
-	PREFETCHT1 128(DI)(R9*1)
-	PREFETCHT0 128(DI)(R10*1)
-	PREFETCHT1 192(DI)(R9*1)
-	PREFETCHT0 192(DI)(R10*1)
-	PREFETCHT1 256(DI)(R9*1)
-	PREFETCHT0 256(DI)(R10*1)
-	PREFETCHT1 320(DI)(R9*1)
-	PREFETCHT0 320(DI)(R10*1)
-	PREFETCHT1 384(DI)(R9*1)
-	PREFETCHT0 384(DI)(R10*1)
-	PREFETCHT1 448(DI)(R9*1)
-	PREFETCHT0 448(DI)(R10*1)
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
 
 fetched12:
-	VMOVUPS      (DI), Z24
-	VMOVUPS      64(DI), Z25
-	VPBROADCASTD (AX), Z26
+	VMOVUPS      (SI), Z24
+	VMOVUPS      64(SI), Z25
+	VPBROADCASTD (CX), Z26
 	LONG         $0x402e9262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm0
 	LONG         $0x402e9262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z26
+	VPBROADCASTD (CX)(DX*1), Z26
 	LONG         $0x402e9262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm2
 	LONG         $0x402e9262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z26
+	VPBROADCASTD (CX)(DX*2), Z26
 	LONG         $0x402e9262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm4
 	LONG         $0x402e9262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm5
-	VPBROADCASTD (BX), Z26
+	VPBROADCASTD (R10), Z26
 	LONG         $0x402e9262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm6
 	LONG         $0x402e9262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z26
+	VPBROADCASTD (R10)(DX*1), Z26
 	LONG         $0x402e1262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm8
 	LONG         $0x402e1262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z26
+	VPBROADCASTD (R10)(DX*2), Z26
 	LONG         $0x402e1262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm10
 	LONG         $0x402e1262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm11
-	VPBROADCASTD (SI), Z26
+	VPBROADCASTD (R11), Z26
 	LONG         $0x402e1262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm12
 	LONG         $0x402e1262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm13
-	VPBROADCASTD (SI)(CX*1), Z26
+	VPBROADCASTD (R11)(DX*1), Z26
 	LONG         $0x402e1262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm14
 	LONG         $0x402e1262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm15
-	VPBROADCASTD (SI)(CX*2), Z26
+	VPBROADCASTD (R11)(DX*2), Z26
 	LONG         $0x402e8262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm16
 	LONG         $0x402e8262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm17
-	VPBROADCASTD (DX), Z26
+	VPBROADCASTD (R12), Z26
 	LONG         $0x402e8262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm18
 	LONG         $0x402e8262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm19
-	VPBROADCASTD (DX)(CX*1), Z26
+	VPBROADCASTD (R12)(DX*1), Z26
 	LONG         $0x402e8262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm20
 	LONG         $0x402e8262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm21
-	VPBROADCASTD (DX)(CX*2), Z26
+	VPBROADCASTD (R12)(DX*2), Z26
 	LONG         $0x402e8262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm22
 	LONG         $0x402e8262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm23
-	VMOVUPS      128(DI), Z24
-	VMOVUPS      192(DI), Z25
-	VPBROADCASTD 4(AX), Z26
-	LONG         $0x402e9262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm0
-	LONG         $0x402e9262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z26
-	LONG         $0x402e9262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm2
-	LONG         $0x402e9262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z26
-	LONG         $0x402e9262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm4
-	LONG         $0x402e9262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm5
-	VPBROADCASTD 4(BX), Z26
-	LONG         $0x402e9262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm6
-	LONG         $0x402e9262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z26
-	LONG         $0x402e1262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm8
-	LONG         $0x402e1262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z26
-	LONG         $0x402e1262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm10
-	LONG         $0x402e1262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm11
-	VPBROADCASTD 4(SI), Z26
-	LONG         $0x402e1262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm12
-	LONG         $0x402e1262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm13
-	VPBROADCASTD 4(SI)(CX*1), Z26
-	LONG         $0x402e1262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm14
-	LONG         $0x402e1262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm15
-	VPBROADCASTD 4(SI)(CX*2), Z26
-	LONG         $0x402e8262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm16
-	LONG         $0x402e8262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm17
-	VPBROADCASTD 4(DX), Z26
-	LONG         $0x402e8262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm18
-	LONG         $0x402e8262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm19
-	VPBROADCASTD 4(DX)(CX*1), Z26
-	LONG         $0x402e8262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm20
-	LONG         $0x402e8262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm21
-	VPBROADCASTD 4(DX)(CX*2), Z26
-	LONG         $0x402e8262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm22
-	LONG         $0x402e8262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm23
-	VMOVUPS      256(DI), Z24
-	VMOVUPS      320(DI), Z25
-	VPBROADCASTD 8(AX), Z26
-	LONG         $0x402e9262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm0
-	LONG         $0x402e9262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z26
-	LONG         $0x402e9262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm2
-	LONG         $0x402e9262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z26
-	LONG         $0x402e9262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm4
-	LONG         $0x402e9262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm5
-	VPBROADCASTD 8(BX), Z26
-	LONG         $0x402e9262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm6
-	LONG         $0x402e9262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z26
-	LONG         $0x402e1262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm8
-	LONG         $0x402e1262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z26
-	LONG         $0x402e1262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm10
-	LONG         $0x402e1262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm11
-	VPBROADCASTD 8(SI), Z26
-	LONG         $0x402e1262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm12
-	LONG         $0x402e1262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm13
-	VPBROADCASTD 8(SI)(CX*1), Z26
-	LONG         $0x402e1262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm14
-	LONG         $0x402e1262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm15
-	VPBROADCASTD 8(SI)(CX*2), Z26
-	LONG         $0x402e8262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm16
-	LONG         $0x402e8262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm17
-	VPBROADCASTD 8(DX), Z26
-	LONG         $0x402e8262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm18
-	LONG         $0x402e8262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm19
-	VPBROADCASTD 8(DX)(CX*1), Z26
-	LONG         $0x402e8262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm20
-	LONG         $0x402e8262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm21
-	VPBROADCASTD 8(DX)(CX*2), Z26
-	LONG         $0x402e8262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm22
-	LONG         $0x402e8262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm23
-	VMOVUPS      384(DI), Z24
-	VMOVUPS      448(DI), Z25
-	VPBROADCASTD 12(AX), Z26
-	LONG         $0x402e9262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm0
-	LONG         $0x402e9262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z26
-	LONG         $0x402e9262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm2
-	LONG         $0x402e9262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z26
-	LONG         $0x402e9262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm4
-	LONG         $0x402e9262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm5
-	VPBROADCASTD 12(BX), Z26
-	LONG         $0x402e9262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm6
-	LONG         $0x402e9262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z26
-	LONG         $0x402e1262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm8
-	LONG         $0x402e1262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z26
-	LONG         $0x402e1262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm10
-	LONG         $0x402e1262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm11
-	VPBROADCASTD 12(SI), Z26
-	LONG         $0x402e1262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm12
-	LONG         $0x402e1262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm13
-	VPBROADCASTD 12(SI)(CX*1), Z26
-	LONG         $0x402e1262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm14
-	LONG         $0x402e1262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm15
-	VPBROADCASTD 12(SI)(CX*2), Z26
-	LONG         $0x402e8262; WORD $0xc052 // vdpbf16ps %zmm24, %zmm26, %zmm16
-	LONG         $0x402e8262; WORD $0xc952 // vdpbf16ps %zmm25, %zmm26, %zmm17
-	VPBROADCASTD 12(DX), Z26
-	LONG         $0x402e8262; WORD $0xd052 // vdpbf16ps %zmm24, %zmm26, %zmm18
-	LONG         $0x402e8262; WORD $0xd952 // vdpbf16ps %zmm25, %zmm26, %zmm19
-	VPBROADCASTD 12(DX)(CX*1), Z26
-	LONG         $0x402e8262; WORD $0xe052 // vdpbf16ps %zmm24, %zmm26, %zmm20
-	LONG         $0x402e8262; WORD $0xe952 // vdpbf16ps %zmm25, %zmm26, %zmm21
-	VPBROADCASTD 12(DX)(CX*2), Z26
-	LONG         $0x402e8262; WORD $0xf052 // vdpbf16ps %zmm24, %zmm26, %zmm22
-	LONG         $0x402e8262; WORD $0xf952 // vdpbf16ps %zmm25, %zmm26, %zmm23
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, SI
-	ADDQ         $+16, DX
-	ADDQ         $+512, DI
-	SUBQ         $+8, R8
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+4, R12
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
 	JNZ          loop12
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), SI
-	LEAQ         (SI)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (SI)
-	VMOVUPS      Z13, 64(SI)
-	VMOVUPS      Z14, (SI)(CX*1)
-	VMOVUPS      Z15, 64(SI)(CX*1)
-	VMOVUPS      Z16, (SI)(CX*2)
-	VMOVUPS      Z17, 64(SI)(CX*2)
-	VMOVUPS      Z18, (DX)
-	VMOVUPS      Z19, 64(DX)
-	VMOVUPS      Z20, (DX)(CX*1)
-	VMOVUPS      Z21, 64(DX)(CX*1)
-	VMOVUPS      Z22, (DX)(CX*2)
-	VMOVUPS      Z23, 64(DX)(CX*2)
-
-	// the next rows are 12 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+24, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+48, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+12, (SP)
-	JMP    tiles
+	JMP          end
 
 tile11:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	VXORPS     Z20, Z20, Z20
-	VXORPS     Z21, Z21, Z21
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), SI
-	LEAQ       (SI)(DX*1), DX
-	MOVQ       ldc+120(FP), R8
-	MOVQ       16(SP), DI
-	SHLQ       $0x02, R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (DI)(R9*1), R10
-	LEAQ       (R10)(R9*1), R11
-	LEAQ       (R11)(R9*1), R9
-	PREFETCHT1 60(DI)
-	PREFETCHT1 124(DI)
-	PREFETCHT1 60(DI)(R8*1)
-	PREFETCHT1 124(DI)(R8*1)
-	PREFETCHT1 60(DI)(R8*2)
-	PREFETCHT1 124(DI)(R8*2)
-	PREFETCHT1 60(R10)
-	PREFETCHT1 124(R10)
-	PREFETCHT1 60(R10)(R8*1)
-	PREFETCHT1 124(R10)(R8*1)
-	PREFETCHT1 60(R10)(R8*2)
-	PREFETCHT1 124(R10)(R8*2)
-	PREFETCHT1 60(R11)
-	PREFETCHT1 124(R11)
-	PREFETCHT1 60(R11)(R8*1)
-	PREFETCHT1 124(R11)(R8*1)
-	PREFETCHT1 60(R11)(R8*2)
-	PREFETCHT1 124(R11)(R8*2)
-	PREFETCHT1 60(R9)
-	PREFETCHT1 124(R9)
-	PREFETCHT1 60(R9)(R8*1)
-	PREFETCHT1 124(R9)(R8*1)
-	CMPQ       add+88(FP), $+0
-	JEQ        started11
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (SI), Z12
-	VMOVUPS    64(SI), Z13
-	VMOVUPS    (SI)(CX*1), Z14
-	VMOVUPS    64(SI)(CX*1), Z15
-	VMOVUPS    (SI)(CX*2), Z16
-	VMOVUPS    64(SI)(CX*2), Z17
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-	VMOVUPS    (DX)(CX*1), Z20
-	VMOVUPS    64(DX)(CX*1), Z21
-
-started11:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), SI
-	LEAQ (SI)(DX*1), DX
-	MOVQ b_base+56(FP), DI
-	MOVQ k+8(FP), R8
-	MOVQ ahead+80(FP), R9
-	MOVQ R9, R10
-	SHRQ $0x02, R10
-
 loop11:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         fetched11
-	PREFETCHT1 (DI)(R9*1)
-	PREFETCHT0 (DI)(R10*1)
-	PREFETCHT1 64(DI)(R9*1)
-	PREFETCHT0 64(DI)(R10*1)
-	PREFETCHT1 128(DI)(R9*1)
-	PREFETCHT0 128(DI)(R10*1)
-	PREFETCHT1 192(DI)(R9*1)
-	PREFETCHT0 192(DI)(R10*1)
-	PREFETCHT1 256(DI)(R9*1)
-	PREFETCHT0 256(DI)(R10*1)
-	PREFETCHT1 320(DI)(R9*1)
-	PREFETCHT0 320(DI)(R10*1)
-	PREFETCHT1 384(DI)(R9*1)
-	PREFETCHT0 384(DI)(R10*1)
-	PREFETCHT1 448(DI)(R9*1)
-	PREFETCHT0 448(DI)(R10*1)
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
 
 fetched11:
-	VMOVUPS      (DI), Z22
-	VMOVUPS      64(DI), Z23
-	VPBROADCASTD (AX), Z24
+	VMOVUPS      (SI), Z22
+	VMOVUPS      64(SI), Z23
+	VPBROADCASTD (CX), Z24
 	LONG         $0x403eb262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm0
 	LONG         $0x403eb262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z24
+	VPBROADCASTD (CX)(DX*1), Z24
 	LONG         $0x403eb262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm2
 	LONG         $0x403eb262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z24
+	VPBROADCASTD (CX)(DX*2), Z24
 	LONG         $0x403eb262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm4
 	LONG         $0x403eb262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm5
-	VPBROADCASTD (BX), Z24
+	VPBROADCASTD (R10), Z24
 	LONG         $0x403eb262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm6
 	LONG         $0x403eb262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z24
+	VPBROADCASTD (R10)(DX*1), Z24
 	LONG         $0x403e3262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm8
 	LONG         $0x403e3262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z24
+	VPBROADCASTD (R10)(DX*2), Z24
 	LONG         $0x403e3262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm10
 	LONG         $0x403e3262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm11
-	VPBROADCASTD (SI), Z24
+	VPBROADCASTD (R11), Z24
 	LONG         $0x403e3262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm12
 	LONG         $0x403e3262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm13
-	VPBROADCASTD (SI)(CX*1), Z24
+	VPBROADCASTD (R11)(DX*1), Z24
 	LONG         $0x403e3262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm14
 	LONG         $0x403e3262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm15
-	VPBROADCASTD (SI)(CX*2), Z24
+	VPBROADCASTD (R11)(DX*2), Z24
 	LONG         $0x403ea262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm16
 	LONG         $0x403ea262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm17
-	VPBROADCASTD (DX), Z24
+	VPBROADCASTD (R12), Z24
 	LONG         $0x403ea262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm18
 	LONG         $0x403ea262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm19
-	VPBROADCASTD (DX)(CX*1), Z24
+	VPBROADCASTD (R12)(DX*1), Z24
 	LONG         $0x403ea262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm20
 	LONG         $0x403ea262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm21
-	VMOVUPS      128(DI), Z22
-	VMOVUPS      192(DI), Z23
-	VPBROADCASTD 4(AX), Z24
-	LONG         $0x403eb262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm0
-	LONG         $0x403eb262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z24
-	LONG         $0x403eb262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm2
-	LONG         $0x403eb262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z24
-	LONG         $0x403eb262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm4
-	LONG         $0x403eb262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm5
-	VPBROADCASTD 4(BX), Z24
-	LONG         $0x403eb262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm6
-	LONG         $0x403eb262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z24
-	LONG         $0x403e3262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm8
-	LONG         $0x403e3262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z24
-	LONG         $0x403e3262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm10
-	LONG         $0x403e3262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm11
-	VPBROADCASTD 4(SI), Z24
-	LONG         $0x403e3262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm12
-	LONG         $0x403e3262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm13
-	VPBROADCASTD 4(SI)(CX*1), Z24
-	LONG         $0x403e3262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm14
-	LONG         $0x403e3262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm15
-	VPBROADCASTD 4(SI)(CX*2), Z24
-	LONG         $0x403ea262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm16
-	LONG         $0x403ea262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm17
-	VPBROADCASTD 4(DX), Z24
-	LONG         $0x403ea262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm18
-	LONG         $0x403ea262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm19
-	VPBROADCASTD 4(DX)(CX*1), Z24
-	LONG         $0x403ea262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm20
-	LONG         $0x403ea262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm21
-	VMOVUPS      256(DI), Z22
-	VMOVUPS      320(DI), Z23
-	VPBROADCASTD 8(AX), Z24
-	LONG         $0x403eb262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm0
-	LONG         $0x403eb262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z24
-	LONG         $0x403eb262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm2
-	LONG         $0x403eb262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z24
-	LONG         $0x403eb262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm4
-	LONG         $0x403eb262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm5
-	VPBROADCASTD 8(BX), Z24
-	LONG         $0x403eb262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm6
-	LONG         $0x403eb262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z24
-	LONG         $0x403e3262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm8
-	LONG         $0x403e3262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z24
-	LONG         $0x403e3262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm10
-	LONG         $0x403e3262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm11
-	VPBROADCASTD 8(SI), Z24
-	LONG         $0x403e3262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm12
-	LONG         $0x403e3262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm13
-	VPBROADCASTD 8(SI)(CX*1), Z24
-	LONG         $0x403e3262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm14
-	LONG         $0x403e3262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm15
-	VPBROADCASTD 8(SI)(CX*2), Z24
-	LONG         $0x403ea262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm16
-	LONG         $0x403ea262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm17
-	VPBROADCASTD 8(DX), Z24
-	LONG         $0x403ea262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm18
-	LONG         $0x403ea262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm19
-	VPBROADCASTD 8(DX)(CX*1), Z24
-	LONG         $0x403ea262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm20
-	LONG         $0x403ea262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm21
-	VMOVUPS      384(DI), Z22
-	VMOVUPS      448(DI), Z23
-	VPBROADCASTD 12(AX), Z24
-	LONG         $0x403eb262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm0
-	LONG         $0x403eb262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z24
-	LONG         $0x403eb262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm2
-	LONG         $0x403eb262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z24
-	LONG         $0x403eb262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm4
-	LONG         $0x403eb262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm5
-	VPBROADCASTD 12(BX), Z24
-	LONG         $0x403eb262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm6
-	LONG         $0x403eb262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z24
-	LONG         $0x403e3262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm8
-	LONG         $0x403e3262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z24
-	LONG         $0x403e3262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm10
-	LONG         $0x403e3262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm11
-	VPBROADCASTD 12(SI), Z24
-	LONG         $0x403e3262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm12
-	LONG         $0x403e3262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm13
-	VPBROADCASTD 12(SI)(CX*1), Z24
-	LONG         $0x403e3262; WORD $0xf652 // vdpbf16ps %zmm22, %zmm24, %zmm14
-	LONG         $0x403e3262; WORD $0xff52 // vdpbf16ps %zmm23, %zmm24, %zmm15
-	VPBROADCASTD 12(SI)(CX*2), Z24
-	LONG         $0x403ea262; WORD $0xc652 // vdpbf16ps %zmm22, %zmm24, %zmm16
-	LONG         $0x403ea262; WORD $0xcf52 // vdpbf16ps %zmm23, %zmm24, %zmm17
-	VPBROADCASTD 12(DX), Z24
-	LONG         $0x403ea262; WORD $0xd652 // vdpbf16ps %zmm22, %zmm24, %zmm18
-	LONG         $0x403ea262; WORD $0xdf52 // vdpbf16ps %zmm23, %zmm24, %zmm19
-	VPBROADCASTD 12(DX)(CX*1), Z24
-	LONG         $0x403ea262; WORD $0xe652 // vdpbf16ps %zmm22, %zmm24, %zmm20
-	LONG         $0x403ea262; WORD $0xef52 // vdpbf16ps %zmm23, %zmm24, %zmm21
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, SI
-	ADDQ         $+16, DX
-	ADDQ         $+512, DI
-	SUBQ         $+8, R8
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+4, R12
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
 	JNZ          loop11
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), SI
-	LEAQ         (SI)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (SI)
-	VMOVUPS      Z13, 64(SI)
-	VMOVUPS      Z14, (SI)(CX*1)
-	VMOVUPS      Z15, 64(SI)(CX*1)
-	VMOVUPS      Z16, (SI)(CX*2)
-	VMOVUPS      Z17, 64(SI)(CX*2)
-	VMOVUPS      Z18, (DX)
-	VMOVUPS      Z19, 64(DX)
-	VMOVUPS      Z20, (DX)(CX*1)
-	VMOVUPS      Z21, 64(DX)(CX*1)
-
-	// the next rows are 11 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+22, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+44, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+11, (SP)
-	JMP    tiles
+	JMP          end
 
 tile10:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	VXORPS     Z18, Z18, Z18
-	VXORPS     Z19, Z19, Z19
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), SI
-	LEAQ       (SI)(DX*1), DX
-	MOVQ       ldc+120(FP), R8
-	MOVQ       16(SP), DI
-	SHLQ       $0x02, R8
-	LEAQ       (R8)(R8*2), R9
-	LEAQ       (DI)(R9*1), R10
-	LEAQ       (R10)(R9*1), R11
-	LEAQ       (R11)(R9*1), R9
-	PREFETCHT1 60(DI)
-	PREFETCHT1 124(DI)
-	PREFETCHT1 60(DI)(R8*1)
-	PREFETCHT1 124(DI)(R8*1)
-	PREFETCHT1 60(DI)(R8*2)
-	PREFETCHT1 124(DI)(R8*2)
-	PREFETCHT1 60(R10)
-	PREFETCHT1 124(R10)
-	PREFETCHT1 60(R10)(R8*1)
-	PREFETCHT1 124(R10)(R8*1)
-	PREFETCHT1 60(R10)(R8*2)
-	PREFETCHT1 124(R10)(R8*2)
-	PREFETCHT1 60(R11)
-	PREFETCHT1 124(R11)
-	PREFETCHT1 60(R11)(R8*1)
-	PREFETCHT1 124(R11)(R8*1)
-	PREFETCHT1 60(R11)(R8*2)
-	PREFETCHT1 124(R11)(R8*2)
-	PREFETCHT1 60(R9)
-	PREFETCHT1 124(R9)
-	CMPQ       add+88(FP), $+0
-	JEQ        started10
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (SI), Z12
-	VMOVUPS    64(SI), Z13
-	VMOVUPS    (SI)(CX*1), Z14
-	VMOVUPS    64(SI)(CX*1), Z15
-	VMOVUPS    (SI)(CX*2), Z16
-	VMOVUPS    64(SI)(CX*2), Z17
-	VMOVUPS    (DX), Z18
-	VMOVUPS    64(DX), Z19
-
-started10:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), SI
-	LEAQ (SI)(DX*1), DX
-	MOVQ b_base+56(FP), DI
-	MOVQ k+8(FP), R8
-	MOVQ ahead+80(FP), R9
-	MOVQ R9, R10
-	SHRQ $0x02, R10
-
 loop10:
-	TESTQ      R9, R9
+	TESTQ      R8, R8
 	JZ         fetched10
-	PREFETCHT1 (DI)(R9*1)
-	PREFETCHT0 (DI)(R10*1)
-	PREFETCHT1 64(DI)(R9*1)
-	PREFETCHT0 64(DI)(R10*1)
-	PREFETCHT1 128(DI)(R9*1)
-	PREFETCHT0 128(DI)(R10*1)
-	PREFETCHT1 192(DI)(R9*1)
-	PREFETCHT0 192(DI)(R10*1)
-	PREFETCHT1 256(DI)(R9*1)
-	PREFETCHT0 256(DI)(R10*1)
-	PREFETCHT1 320(DI)(R9*1)
-	PREFETCHT0 320(DI)(R10*1)
-	PREFETCHT1 384(DI)(R9*1)
-	PREFETCHT0 384(DI)(R10*1)
-	PREFETCHT1 448(DI)(R9*1)
-	PREFETCHT0 448(DI)(R10*1)
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
 
 fetched10:
-	VMOVUPS      (DI), Z20
-	VMOVUPS      64(DI), Z21
-	VPBROADCASTD (AX), Z22
+	VMOVUPS      (SI), Z20
+	VMOVUPS      64(SI), Z21
+	VPBROADCASTD (CX), Z22
 	LONG         $0x404eb262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm0
 	LONG         $0x404eb262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z22
+	VPBROADCASTD (CX)(DX*1), Z22
 	LONG         $0x404eb262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm2
 	LONG         $0x404eb262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z22
+	VPBROADCASTD (CX)(DX*2), Z22
 	LONG         $0x404eb262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm4
 	LONG         $0x404eb262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm5
-	VPBROADCASTD (BX), Z22
+	VPBROADCASTD (R10), Z22
 	LONG         $0x404eb262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm6
 	LONG         $0x404eb262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z22
+	VPBROADCASTD (R10)(DX*1), Z22
 	LONG         $0x404e3262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm8
 	LONG         $0x404e3262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z22
+	VPBROADCASTD (R10)(DX*2), Z22
 	LONG         $0x404e3262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm10
 	LONG         $0x404e3262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm11
-	VPBROADCASTD (SI), Z22
+	VPBROADCASTD (R11), Z22
 	LONG         $0x404e3262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm12
 	LONG         $0x404e3262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm13
-	VPBROADCASTD (SI)(CX*1), Z22
+	VPBROADCASTD (R11)(DX*1), Z22
 	LONG         $0x404e3262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm14
 	LONG         $0x404e3262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm15
-	VPBROADCASTD (SI)(CX*2), Z22
+	VPBROADCASTD (R11)(DX*2), Z22
 	LONG         $0x404ea262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm16
 	LONG         $0x404ea262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm17
-	VPBROADCASTD (DX), Z22
+	VPBROADCASTD (R12), Z22
 	LONG         $0x404ea262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm18
 	LONG         $0x404ea262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm19
-	VMOVUPS      128(DI), Z20
-	VMOVUPS      192(DI), Z21
-	VPBROADCASTD 4(AX), Z22
-	LONG         $0x404eb262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm0
-	LONG         $0x404eb262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z22
-	LONG         $0x404eb262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm2
-	LONG         $0x404eb262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z22
-	LONG         $0x404eb262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm4
-	LONG         $0x404eb262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm5
-	VPBROADCASTD 4(BX), Z22
-	LONG         $0x404eb262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm6
-	LONG         $0x404eb262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z22
-	LONG         $0x404e3262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm8
-	LONG         $0x404e3262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z22
-	LONG         $0x404e3262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm10
-	LONG         $0x404e3262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm11
-	VPBROADCASTD 4(SI), Z22
-	LONG         $0x404e3262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm12
-	LONG         $0x404e3262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm13
-	VPBROADCASTD 4(SI)(CX*1), Z22
-	LONG         $0x404e3262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm14
-	LONG         $0x404e3262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm15
-	VPBROADCASTD 4(SI)(CX*2), Z22
-	LONG         $0x404ea262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm16
-	LONG         $0x404ea262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm17
-	VPBROADCASTD 4(DX), Z22
-	LONG         $0x404ea262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm18
-	LONG         $0x404ea262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm19
-	VMOVUPS      256(DI), Z20
-	VMOVUPS      320(DI), Z21
-	VPBROADCASTD 8(AX), Z22
-	LONG         $0x404eb262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm0
-	LONG         $0x404eb262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z22
-	LONG         $0x404eb262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm2
-	LONG         $0x404eb262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z22
-	LONG         $0x404eb262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm4
-	LONG         $0x404eb262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm5
-	VPBROADCASTD 8(BX), Z22
-	LONG         $0x404eb262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm6
-	LONG         $0x404eb262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z22
-	LONG         $0x404e3262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm8
-	LONG         $0x404e3262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z22
-	LONG         $0x404e3262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm10
-	LONG         $0x404e3262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm11
-	VPBROADCASTD 8(SI), Z22
-	LONG         $0x404e3262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm12
-	LONG         $0x404e3262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm13
-	VPBROADCASTD 8(SI)(CX*1), Z22
-	LONG         $0x404e3262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm14
-	LONG         $0x404e3262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm15
-	VPBROADCASTD 8(SI)(CX*2), Z22
-	LONG         $0x404ea262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm16
-	LONG         $0x404ea262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm17
-	VPBROADCASTD 8(DX), Z22
-	LONG         $0x404ea262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm18
-	LONG         $0x404ea262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm19
-	VMOVUPS      384(DI), Z20
-	VMOVUPS      448(DI), Z21
-	VPBROADCASTD 12(AX), Z22
-	LONG         $0x404eb262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm0
-	LONG         $0x404eb262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z22
-	LONG         $0x404eb262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm2
-	LONG         $0x404eb262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z22
-	LONG         $0x404eb262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm4
-	LONG         $0x404eb262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm5
-	VPBROADCASTD 12(BX), Z22
-	LONG         $0x404eb262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm6
-	LONG         $0x404eb262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z22
-	LONG         $0x404e3262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm8
-	LONG         $0x404e3262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z22
-	LONG         $0x404e3262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm10
-	LONG         $0x404e3262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm11
-	VPBROADCASTD 12(SI), Z22
-	LONG         $0x404e3262; WORD $0xe452 // vdpbf16ps %zmm20, %zmm22, %zmm12
-	LONG         $0x404e3262; WORD $0xed52 // vdpbf16ps %zmm21, %zmm22, %zmm13
-	VPBROADCASTD 12(SI)(CX*1), Z22
-	LONG         $0x404e3262; WORD $0xf452 // vdpbf16ps %zmm20, %zmm22, %zmm14
-	LONG         $0x404e3262; WORD $0xfd52 // vdpbf16ps %zmm21, %zmm22, %zmm15
-	VPBROADCASTD 12(SI)(CX*2), Z22
-	LONG         $0x404ea262; WORD $0xc452 // vdpbf16ps %zmm20, %zmm22, %zmm16
-	LONG         $0x404ea262; WORD $0xcd52 // vdpbf16ps %zmm21, %zmm22, %zmm17
-	VPBROADCASTD 12(DX), Z22
-	LONG         $0x404ea262; WORD $0xd452 // vdpbf16ps %zmm20, %zmm22, %zmm18
-	LONG         $0x404ea262; WORD $0xdd52 // vdpbf16ps %zmm21, %zmm22, %zmm19
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, SI
-	ADDQ         $+16, DX
-	ADDQ         $+512, DI
-	SUBQ         $+8, R8
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+4, R12
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
 	JNZ          loop10
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), SI
-	LEAQ         (SI)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (SI)
-	VMOVUPS      Z13, 64(SI)
-	VMOVUPS      Z14, (SI)(CX*1)
-	VMOVUPS      Z15, 64(SI)(CX*1)
-	VMOVUPS      Z16, (SI)(CX*2)
-	VMOVUPS      Z17, 64(SI)(CX*2)
-	VMOVUPS      Z18, (DX)
-	VMOVUPS      Z19, 64(DX)
-
-	// the next rows are 10 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+20, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+40, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+10, (SP)
-	JMP    tiles
+	JMP          end
 
 tile9:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	VXORPS     Z16, Z16, Z16
-	VXORPS     Z17, Z17, Z17
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), DX
-	MOVQ       ldc+120(FP), DI
-	MOVQ       16(SP), SI
-	SHLQ       $0x02, DI
-	LEAQ       (DI)(DI*2), R8
-	LEAQ       (SI)(R8*1), R9
-	LEAQ       (R9)(R8*1), R8
-	PREFETCHT1 60(SI)
-	PREFETCHT1 124(SI)
-	PREFETCHT1 60(SI)(DI*1)
-	PREFETCHT1 124(SI)(DI*1)
-	PREFETCHT1 60(SI)(DI*2)
-	PREFETCHT1 124(SI)(DI*2)
-	PREFETCHT1 60(R9)
-	PREFETCHT1 124(R9)
-	PREFETCHT1 60(R9)(DI*1)
-	PREFETCHT1 124(R9)(DI*1)
-	PREFETCHT1 60(R9)(DI*2)
-	PREFETCHT1 124(R9)(DI*2)
-	PREFETCHT1 60(R8)
-	PREFETCHT1 124(R8)
-	PREFETCHT1 60(R8)(DI*1)
-	PREFETCHT1 124(R8)(DI*1)
-	PREFETCHT1 60(R8)(DI*2)
-	PREFETCHT1 124(R8)(DI*2)
-	CMPQ       add+88(FP), $+0
-	JEQ        started9
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	VMOVUPS    (DX)(CX*1), Z14
-	VMOVUPS    64(DX)(CX*1), Z15
-	VMOVUPS    (DX)(CX*2), Z16
-	VMOVUPS    64(DX)(CX*2), Z17
-
-started9:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), DX
-	MOVQ b_base+56(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
-
 loop9:
 	TESTQ      R8, R8
 	JZ         fetched9
@@ -1784,254 +540,46 @@ loop9:
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT1 64(SI)(R8*1)
 	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT1 128(SI)(R8*1)
-	PREFETCHT0 128(SI)(R9*1)
-	PREFETCHT1 192(SI)(R8*1)
-	PREFETCHT0 192(SI)(R9*1)
-	PREFETCHT1 256(SI)(R8*1)
-	PREFETCHT0 256(SI)(R9*1)
-	PREFETCHT1 320(SI)(R8*1)
-	PREFETCHT0 320(SI)(R9*1)
-	PREFETCHT1 384(SI)(R8*1)
-	PREFETCHT0 384(SI)(R9*1)
-	PREFETCHT1 448(SI)(R8*1)
-	PREFETCHT0 448(SI)(R9*1)
 
 fetched9:
 	VMOVUPS      (SI), Z18
 	VMOVUPS      64(SI), Z19
-	VPBROADCASTD (AX), Z20
+	VPBROADCASTD (CX), Z20
 	LONG         $0x405eb262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm0
 	LONG         $0x405eb262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z20
+	VPBROADCASTD (CX)(DX*1), Z20
 	LONG         $0x405eb262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm2
 	LONG         $0x405eb262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z20
+	VPBROADCASTD (CX)(DX*2), Z20
 	LONG         $0x405eb262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm4
 	LONG         $0x405eb262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm5
-	VPBROADCASTD (BX), Z20
+	VPBROADCASTD (R10), Z20
 	LONG         $0x405eb262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm6
 	LONG         $0x405eb262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z20
+	VPBROADCASTD (R10)(DX*1), Z20
 	LONG         $0x405e3262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm8
 	LONG         $0x405e3262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z20
+	VPBROADCASTD (R10)(DX*2), Z20
 	LONG         $0x405e3262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm10
 	LONG         $0x405e3262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm11
-	VPBROADCASTD (DX), Z20
+	VPBROADCASTD (R11), Z20
 	LONG         $0x405e3262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm12
 	LONG         $0x405e3262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm13
-	VPBROADCASTD (DX)(CX*1), Z20
+	VPBROADCASTD (R11)(DX*1), Z20
 	LONG         $0x405e3262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm14
 	LONG         $0x405e3262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm15
-	VPBROADCASTD (DX)(CX*2), Z20
+	VPBROADCASTD (R11)(DX*2), Z20
 	LONG         $0x405ea262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm16
 	LONG         $0x405ea262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm17
-	VMOVUPS      128(SI), Z18
-	VMOVUPS      192(SI), Z19
-	VPBROADCASTD 4(AX), Z20
-	LONG         $0x405eb262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm0
-	LONG         $0x405eb262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z20
-	LONG         $0x405eb262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm2
-	LONG         $0x405eb262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z20
-	LONG         $0x405eb262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm4
-	LONG         $0x405eb262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm5
-	VPBROADCASTD 4(BX), Z20
-	LONG         $0x405eb262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm6
-	LONG         $0x405eb262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z20
-	LONG         $0x405e3262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm8
-	LONG         $0x405e3262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z20
-	LONG         $0x405e3262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm10
-	LONG         $0x405e3262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm11
-	VPBROADCASTD 4(DX), Z20
-	LONG         $0x405e3262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm12
-	LONG         $0x405e3262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm13
-	VPBROADCASTD 4(DX)(CX*1), Z20
-	LONG         $0x405e3262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm14
-	LONG         $0x405e3262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm15
-	VPBROADCASTD 4(DX)(CX*2), Z20
-	LONG         $0x405ea262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm16
-	LONG         $0x405ea262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm17
-	VMOVUPS      256(SI), Z18
-	VMOVUPS      320(SI), Z19
-	VPBROADCASTD 8(AX), Z20
-	LONG         $0x405eb262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm0
-	LONG         $0x405eb262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z20
-	LONG         $0x405eb262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm2
-	LONG         $0x405eb262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z20
-	LONG         $0x405eb262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm4
-	LONG         $0x405eb262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm5
-	VPBROADCASTD 8(BX), Z20
-	LONG         $0x405eb262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm6
-	LONG         $0x405eb262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z20
-	LONG         $0x405e3262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm8
-	LONG         $0x405e3262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z20
-	LONG         $0x405e3262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm10
-	LONG         $0x405e3262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm11
-	VPBROADCASTD 8(DX), Z20
-	LONG         $0x405e3262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm12
-	LONG         $0x405e3262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm13
-	VPBROADCASTD 8(DX)(CX*1), Z20
-	LONG         $0x405e3262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm14
-	LONG         $0x405e3262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm15
-	VPBROADCASTD 8(DX)(CX*2), Z20
-	LONG         $0x405ea262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm16
-	LONG         $0x405ea262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm17
-	VMOVUPS      384(SI), Z18
-	VMOVUPS      448(SI), Z19
-	VPBROADCASTD 12(AX), Z20
-	LONG         $0x405eb262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm0
-	LONG         $0x405eb262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z20
-	LONG         $0x405eb262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm2
-	LONG         $0x405eb262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z20
-	LONG         $0x405eb262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm4
-	LONG         $0x405eb262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm5
-	VPBROADCASTD 12(BX), Z20
-	LONG         $0x405eb262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm6
-	LONG         $0x405eb262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z20
-	LONG         $0x405e3262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm8
-	LONG         $0x405e3262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z20
-	LONG         $0x405e3262; WORD $0xd252 // vdpbf16ps %zmm18, %zmm20, %zmm10
-	LONG         $0x405e3262; WORD $0xdb52 // vdpbf16ps %zmm19, %zmm20, %zmm11
-	VPBROADCASTD 12(DX), Z20
-	LONG         $0x405e3262; WORD $0xe252 // vdpbf16ps %zmm18, %zmm20, %zmm12
-	LONG         $0x405e3262; WORD $0xeb52 // vdpbf16ps %zmm19, %zmm20, %zmm13
-	VPBROADCASTD 12(DX)(CX*1), Z20
-	LONG         $0x405e3262; WORD $0xf252 // vdpbf16ps %zmm18, %zmm20, %zmm14
-	LONG         $0x405e3262; WORD $0xfb52 // vdpbf16ps %zmm19, %zmm20, %zmm15
-	VPBROADCASTD 12(DX)(CX*2), Z20
-	LONG         $0x405ea262; WORD $0xc252 // vdpbf16ps %zmm18, %zmm20, %zmm16
-	LONG         $0x405ea262; WORD $0xcb52 // vdpbf16ps %zmm19, %zmm20, %zmm17
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, DX
-	ADDQ         $+512, SI
-	SUBQ         $+8, DI
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
 	JNZ          loop9
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (DX)
-	VMOVUPS      Z13, 64(DX)
-	VMOVUPS      Z14, (DX)(CX*1)
-	VMOVUPS      Z15, 64(DX)(CX*1)
-	VMOVUPS      Z16, (DX)(CX*2)
-	VMOVUPS      Z17, 64(DX)(CX*2)
-
-	// the next rows are 9 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+18, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+36, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+9, (SP)
-	JMP    tiles
+	JMP          end
 
 tile8:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	VXORPS     Z14, Z14, Z14
-	VXORPS     Z15, Z15, Z15
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), DX
-	MOVQ       ldc+120(FP), DI
-	MOVQ       16(SP), SI
-	SHLQ       $0x02, DI
-	LEAQ       (DI)(DI*2), R8
-	LEAQ       (SI)(R8*1), R9
-	LEAQ       (R9)(R8*1), R8
-	PREFETCHT1 60(SI)
-	PREFETCHT1 124(SI)
-	PREFETCHT1 60(SI)(DI*1)
-	PREFETCHT1 124(SI)(DI*1)
-	PREFETCHT1 60(SI)(DI*2)
-	PREFETCHT1 124(SI)(DI*2)
-	PREFETCHT1 60(R9)
-	PREFETCHT1 124(R9)
-	PREFETCHT1 60(R9)(DI*1)
-	PREFETCHT1 124(R9)(DI*1)
-	PREFETCHT1 60(R9)(DI*2)
-	PREFETCHT1 124(R9)(DI*2)
-	PREFETCHT1 60(R8)
-	PREFETCHT1 124(R8)
-	PREFETCHT1 60(R8)(DI*1)
-	PREFETCHT1 124(R8)(DI*1)
-	CMPQ       add+88(FP), $+0
-	JEQ        started8
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-	VMOVUPS    (DX)(CX*1), Z14
-	VMOVUPS    64(DX)(CX*1), Z15
-
-started8:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), DX
-	MOVQ b_base+56(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
-
 loop8:
 	TESTQ      R8, R8
 	JZ         fetched8
@@ -2039,237 +587,270 @@ loop8:
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT1 64(SI)(R8*1)
 	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT1 128(SI)(R8*1)
-	PREFETCHT0 128(SI)(R9*1)
-	PREFETCHT1 192(SI)(R8*1)
-	PREFETCHT0 192(SI)(R9*1)
-	PREFETCHT1 256(SI)(R8*1)
-	PREFETCHT0 256(SI)(R9*1)
-	PREFETCHT1 320(SI)(R8*1)
-	PREFETCHT0 320(SI)(R9*1)
-	PREFETCHT1 384(SI)(R8*1)
-	PREFETCHT0 384(SI)(R9*1)
-	PREFETCHT1 448(SI)(R8*1)
-	PREFETCHT0 448(SI)(R9*1)
 
 fetched8:
 	VMOVUPS      (SI), Z16
 	VMOVUPS      64(SI), Z17
-	VPBROADCASTD (AX), Z18
+	VPBROADCASTD (CX), Z18
 	LONG         $0x406eb262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm0
 	LONG         $0x406eb262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z18
+	VPBROADCASTD (CX)(DX*1), Z18
 	LONG         $0x406eb262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm2
 	LONG         $0x406eb262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z18
+	VPBROADCASTD (CX)(DX*2), Z18
 	LONG         $0x406eb262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm4
 	LONG         $0x406eb262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm5
-	VPBROADCASTD (BX), Z18
+	VPBROADCASTD (R10), Z18
 	LONG         $0x406eb262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm6
 	LONG         $0x406eb262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z18
+	VPBROADCASTD (R10)(DX*1), Z18
 	LONG         $0x406e3262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm8
 	LONG         $0x406e3262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z18
+	VPBROADCASTD (R10)(DX*2), Z18
 	LONG         $0x406e3262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm10
 	LONG         $0x406e3262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm11
-	VPBROADCASTD (DX), Z18
+	VPBROADCASTD (R11), Z18
 	LONG         $0x406e3262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm12
 	LONG         $0x406e3262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm13
-	VPBROADCASTD (DX)(CX*1), Z18
+	VPBROADCASTD (R11)(DX*1), Z18
 	LONG         $0x406e3262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm14
 	LONG         $0x406e3262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm15
-	VMOVUPS      128(SI), Z16
-	VMOVUPS      192(SI), Z17
-	VPBROADCASTD 4(AX), Z18
-	LONG         $0x406eb262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm0
-	LONG         $0x406eb262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z18
-	LONG         $0x406eb262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm2
-	LONG         $0x406eb262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z18
-	LONG         $0x406eb262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm4
-	LONG         $0x406eb262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm5
-	VPBROADCASTD 4(BX), Z18
-	LONG         $0x406eb262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm6
-	LONG         $0x406eb262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z18
-	LONG         $0x406e3262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm8
-	LONG         $0x406e3262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z18
-	LONG         $0x406e3262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm10
-	LONG         $0x406e3262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm11
-	VPBROADCASTD 4(DX), Z18
-	LONG         $0x406e3262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm12
-	LONG         $0x406e3262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm13
-	VPBROADCASTD 4(DX)(CX*1), Z18
-	LONG         $0x406e3262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm14
-	LONG         $0x406e3262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm15
-	VMOVUPS      256(SI), Z16
-	VMOVUPS      320(SI), Z17
-	VPBROADCASTD 8(AX), Z18
-	LONG         $0x406eb262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm0
-	LONG         $0x406eb262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z18
-	LONG         $0x406eb262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm2
-	LONG         $0x406eb262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z18
-	LONG         $0x406eb262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm4
-	LONG         $0x406eb262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm5
-	VPBROADCASTD 8(BX), Z18
-	LONG         $0x406eb262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm6
-	LONG         $0x406eb262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z18
-	LONG         $0x406e3262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm8
-	LONG         $0x406e3262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z18
-	LONG         $0x406e3262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm10
-	LONG         $0x406e3262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm11
-	VPBROADCASTD 8(DX), Z18
-	LONG         $0x406e3262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm12
-	LONG         $0x406e3262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm13
-	VPBROADCASTD 8(DX)(CX*1), Z18
-	LONG         $0x406e3262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm14
-	LONG         $0x406e3262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm15
-	VMOVUPS      384(SI), Z16
-	VMOVUPS      448(SI), Z17
-	VPBROADCASTD 12(AX), Z18
-	LONG         $0x406eb262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm0
-	LONG         $0x406eb262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z18
-	LONG         $0x406eb262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm2
-	LONG         $0x406eb262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z18
-	LONG         $0x406eb262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm4
-	LONG         $0x406eb262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm5
-	VPBROADCASTD 12(BX), Z18
-	LONG         $0x406eb262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm6
-	LONG         $0x406eb262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z18
-	LONG         $0x406e3262; WORD $0xc052 // vdpbf16ps %zmm16, %zmm18, %zmm8
-	LONG         $0x406e3262; WORD $0xc952 // vdpbf16ps %zmm17, %zmm18, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z18
-	LONG         $0x406e3262; WORD $0xd052 // vdpbf16ps %zmm16, %zmm18, %zmm10
-	LONG         $0x406e3262; WORD $0xd952 // vdpbf16ps %zmm17, %zmm18, %zmm11
-	VPBROADCASTD 12(DX), Z18
-	LONG         $0x406e3262; WORD $0xe052 // vdpbf16ps %zmm16, %zmm18, %zmm12
-	LONG         $0x406e3262; WORD $0xe952 // vdpbf16ps %zmm17, %zmm18, %zmm13
-	VPBROADCASTD 12(DX)(CX*1), Z18
-	LONG         $0x406e3262; WORD $0xf052 // vdpbf16ps %zmm16, %zmm18, %zmm14
-	LONG         $0x406e3262; WORD $0xf952 // vdpbf16ps %zmm17, %zmm18, %zmm15
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, DX
-	ADDQ         $+512, SI
-	SUBQ         $+8, DI
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
 	JNZ          loop8
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (DX)
-	VMOVUPS      Z13, 64(DX)
-	VMOVUPS      Z14, (DX)(CX*1)
-	VMOVUPS      Z15, 64(DX)(CX*1)
-
-	// the next rows are 8 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+16, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+32, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+8, (SP)
-	JMP    tiles
+	JMP          end
 
 tile7:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	VXORPS     Z12, Z12, Z12
-	VXORPS     Z13, Z13, Z13
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), BX
-	LEAQ       (BX)(DX*1), DX
-	MOVQ       ldc+120(FP), DI
-	MOVQ       16(SP), SI
-	SHLQ       $0x02, DI
-	LEAQ       (DI)(DI*2), R8
-	LEAQ       (SI)(R8*1), R9
-	LEAQ       (R9)(R8*1), R8
-	PREFETCHT1 60(SI)
-	PREFETCHT1 124(SI)
-	PREFETCHT1 60(SI)(DI*1)
-	PREFETCHT1 124(SI)(DI*1)
-	PREFETCHT1 60(SI)(DI*2)
-	PREFETCHT1 124(SI)(DI*2)
-	PREFETCHT1 60(R9)
-	PREFETCHT1 124(R9)
-	PREFETCHT1 60(R9)(DI*1)
-	PREFETCHT1 124(R9)(DI*1)
-	PREFETCHT1 60(R9)(DI*2)
-	PREFETCHT1 124(R9)(DI*2)
-	PREFETCHT1 60(R8)
-	PREFETCHT1 124(R8)
-	CMPQ       add+88(FP), $+0
-	JEQ        started7
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (BX), Z6
-	VMOVUPS    64(BX), Z7
-	VMOVUPS    (BX)(CX*1), Z8
-	VMOVUPS    64(BX)(CX*1), Z9
-	VMOVUPS    (BX)(CX*2), Z10
-	VMOVUPS    64(BX)(CX*2), Z11
-	VMOVUPS    (DX), Z12
-	VMOVUPS    64(DX), Z13
-
-started7:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), BX
-	LEAQ (BX)(DX*1), DX
-	MOVQ b_base+56(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
-
 loop7:
 	TESTQ      R8, R8
 	JZ         fetched7
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
+
+fetched7:
+	VMOVUPS      (SI), Z14
+	VMOVUPS      64(SI), Z15
+	VPBROADCASTD (CX), Z16
+	LONG         $0x407ed262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm0
+	LONG         $0x407ed262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm1
+	VPBROADCASTD (CX)(DX*1), Z16
+	LONG         $0x407ed262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm2
+	LONG         $0x407ed262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm3
+	VPBROADCASTD (CX)(DX*2), Z16
+	LONG         $0x407ed262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm4
+	LONG         $0x407ed262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm5
+	VPBROADCASTD (R10), Z16
+	LONG         $0x407ed262; WORD $0xf652 // vdpbf16ps %zmm14, %zmm16, %zmm6
+	LONG         $0x407ed262; WORD $0xff52 // vdpbf16ps %zmm15, %zmm16, %zmm7
+	VPBROADCASTD (R10)(DX*1), Z16
+	LONG         $0x407e5262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm8
+	LONG         $0x407e5262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm9
+	VPBROADCASTD (R10)(DX*2), Z16
+	LONG         $0x407e5262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm10
+	LONG         $0x407e5262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm11
+	VPBROADCASTD (R11), Z16
+	LONG         $0x407e5262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm12
+	LONG         $0x407e5262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm13
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+4, R11
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
+	JNZ          loop7
+	JMP          end
+
+tile6:
+loop6:
+	TESTQ      R8, R8
+	JZ         fetched6
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
+
+fetched6:
+	VMOVUPS      (SI), Z12
+	VMOVUPS      64(SI), Z13
+	VPBROADCASTD (CX), Z14
+	LONG         $0x480ed262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm0
+	LONG         $0x480ed262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm1
+	VPBROADCASTD (CX)(DX*1), Z14
+	LONG         $0x480ed262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm2
+	LONG         $0x480ed262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm3
+	VPBROADCASTD (CX)(DX*2), Z14
+	LONG         $0x480ed262; WORD $0xe452 // vdpbf16ps %zmm12, %zmm14, %zmm4
+	LONG         $0x480ed262; WORD $0xed52 // vdpbf16ps %zmm13, %zmm14, %zmm5
+	VPBROADCASTD (R10), Z14
+	LONG         $0x480ed262; WORD $0xf452 // vdpbf16ps %zmm12, %zmm14, %zmm6
+	LONG         $0x480ed262; WORD $0xfd52 // vdpbf16ps %zmm13, %zmm14, %zmm7
+	VPBROADCASTD (R10)(DX*1), Z14
+	LONG         $0x480e5262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm8
+	LONG         $0x480e5262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm9
+	VPBROADCASTD (R10)(DX*2), Z14
+	LONG         $0x480e5262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm10
+	LONG         $0x480e5262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm11
+	ADDQ         $+4, CX
+	ADDQ         $+4, R10
+	ADDQ         $+128, SI
+	SUBQ         $+2, DI
+	JNZ          loop6
+	JMP          end
+
+tile5:
+loop5:
+	TESTQ      R8, R8
+	JZ         fetched5
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT1 128(SI)(R8*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT1 192(SI)(R8*1)
+	PREFETCHT0 192(SI)(R9*1)
+
+fetched5:
+	VMOVUPS      (SI), Z10
+	VMOVUPS      64(SI), Z11
+	VPBROADCASTD (CX), Z12
+	LONG         $0x481ed262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm0
+	LONG         $0x481ed262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm1
+	VPBROADCASTD (CX)(DX*1), Z12
+	LONG         $0x481ed262; WORD $0xd252 // vdpbf16ps %zmm10, %zmm12, %zmm2
+	LONG         $0x481ed262; WORD $0xdb52 // vdpbf16ps %zmm11, %zmm12, %zmm3
+	VPBROADCASTD (CX)(DX*2), Z12
+	LONG         $0x481ed262; WORD $0xe252 // vdpbf16ps %zmm10, %zmm12, %zmm4
+	LONG         $0x481ed262; WORD $0xeb52 // vdpbf16ps %zmm11, %zmm12, %zmm5
+	VPBROADCASTD (R10), Z12
+	LONG         $0x481ed262; WORD $0xf252 // vdpbf16ps %zmm10, %zmm12, %zmm6
+	LONG         $0x481ed262; WORD $0xfb52 // vdpbf16ps %zmm11, %zmm12, %zmm7
+	VPBROADCASTD (R10)(DX*1), Z12
+	LONG         $0x481e5262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm8
+	LONG         $0x481e5262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm9
+	VMOVUPS      128(SI), Z10
+	VMOVUPS      192(SI), Z11
+	VPBROADCASTD 4(CX), Z12
+	LONG         $0x481ed262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm0
+	LONG         $0x481ed262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm1
+	VPBROADCASTD 4(CX)(DX*1), Z12
+	LONG         $0x481ed262; WORD $0xd252 // vdpbf16ps %zmm10, %zmm12, %zmm2
+	LONG         $0x481ed262; WORD $0xdb52 // vdpbf16ps %zmm11, %zmm12, %zmm3
+	VPBROADCASTD 4(CX)(DX*2), Z12
+	LONG         $0x481ed262; WORD $0xe252 // vdpbf16ps %zmm10, %zmm12, %zmm4
+	LONG         $0x481ed262; WORD $0xeb52 // vdpbf16ps %zmm11, %zmm12, %zmm5
+	VPBROADCASTD 4(R10), Z12
+	LONG         $0x481ed262; WORD $0xf252 // vdpbf16ps %zmm10, %zmm12, %zmm6
+	LONG         $0x481ed262; WORD $0xfb52 // vdpbf16ps %zmm11, %zmm12, %zmm7
+	VPBROADCASTD 4(R10)(DX*1), Z12
+	LONG         $0x481e5262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm8
+	LONG         $0x481e5262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm9
+	ADDQ         $+8, CX
+	ADDQ         $+8, R10
+	ADDQ         $+256, SI
+	SUBQ         $+4, DI
+	JNZ          loop5
+	JMP          end
+
+tile4:
+loop4:
+	TESTQ      R8, R8
+	JZ         fetched4
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT1 128(SI)(R8*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT1 192(SI)(R8*1)
+	PREFETCHT0 192(SI)(R9*1)
+
+fetched4:
+	VMOVUPS      (SI), Z8
+	VMOVUPS      64(SI), Z9
+	VPBROADCASTD (CX), Z10
+	LONG         $0x482ed262; WORD $0xc052 // vdpbf16ps %zmm8, %zmm10, %zmm0
+	LONG         $0x482ed262; WORD $0xc952 // vdpbf16ps %zmm9, %zmm10, %zmm1
+	VPBROADCASTD (CX)(DX*1), Z10
+	LONG         $0x482ed262; WORD $0xd052 // vdpbf16ps %zmm8, %zmm10, %zmm2
+	LONG         $0x482ed262; WORD $0xd952 // vdpbf16ps %zmm9, %zmm10, %zmm3
+	VPBROADCASTD (CX)(DX*2), Z10
+	LONG         $0x482ed262; WORD $0xe052 // vdpbf16ps %zmm8, %zmm10, %zmm4
+	LONG         $0x482ed262; WORD $0xe952 // vdpbf16ps %zmm9, %zmm10, %zmm5
+	VPBROADCASTD (R10), Z10
+	LONG         $0x482ed262; WORD $0xf052 // vdpbf16ps %zmm8, %zmm10, %zmm6
+	LONG         $0x482ed262; WORD $0xf952 // vdpbf16ps %zmm9, %zmm10, %zmm7
+	VMOVUPS      128(SI), Z8
+	VMOVUPS      192(SI), Z9
+	VPBROADCASTD 4(CX), Z10
+	LONG         $0x482ed262; WORD $0xc052 // vdpbf16ps %zmm8, %zmm10, %zmm0
+	LONG         $0x482ed262; WORD $0xc952 // vdpbf16ps %zmm9, %zmm10, %zmm1
+	VPBROADCASTD 4(CX)(DX*1), Z10
+	LONG         $0x482ed262; WORD $0xd052 // vdpbf16ps %zmm8, %zmm10, %zmm2
+	LONG         $0x482ed262; WORD $0xd952 // vdpbf16ps %zmm9, %zmm10, %zmm3
+	VPBROADCASTD 4(CX)(DX*2), Z10
+	LONG         $0x482ed262; WORD $0xe052 // vdpbf16ps %zmm8, %zmm10, %zmm4
+	LONG         $0x482ed262; WORD $0xe952 // vdpbf16ps %zmm9, %zmm10, %zmm5
+	VPBROADCASTD 4(R10), Z10
+	LONG         $0x482ed262; WORD $0xf052 // vdpbf16ps %zmm8, %zmm10, %zmm6
+	LONG         $0x482ed262; WORD $0xf952 // vdpbf16ps %zmm9, %zmm10, %zmm7
+	ADDQ         $+8, CX
+	ADDQ         $+8, R10
+	ADDQ         $+256, SI
+	SUBQ         $+4, DI
+	JNZ          loop4
+	JMP          end
+
+tile3:
+loop3:
+	TESTQ      R8, R8
+	JZ         fetched3
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT1 128(SI)(R8*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT1 192(SI)(R8*1)
+	PREFETCHT0 192(SI)(R9*1)
+
+fetched3:
+	VMOVUPS      (SI), Z6
+	VMOVUPS      64(SI), Z7
+	VPBROADCASTD (CX), Z8
+	LONG         $0x483ef262; WORD $0xc652 // vdpbf16ps %zmm6, %zmm8, %zmm0
+	LONG         $0x483ef262; WORD $0xcf52 // vdpbf16ps %zmm7, %zmm8, %zmm1
+	VPBROADCASTD (CX)(DX*1), Z8
+	LONG         $0x483ef262; WORD $0xd652 // vdpbf16ps %zmm6, %zmm8, %zmm2
+	LONG         $0x483ef262; WORD $0xdf52 // vdpbf16ps %zmm7, %zmm8, %zmm3
+	VPBROADCASTD (CX)(DX*2), Z8
+	LONG         $0x483ef262; WORD $0xe652 // vdpbf16ps %zmm6, %zmm8, %zmm4
+	LONG         $0x483ef262; WORD $0xef52 // vdpbf16ps %zmm7, %zmm8, %zmm5
+	VMOVUPS      128(SI), Z6
+	VMOVUPS      192(SI), Z7
+	VPBROADCASTD 4(CX), Z8
+	LONG         $0x483ef262; WORD $0xc652 // vdpbf16ps %zmm6, %zmm8, %zmm0
+	LONG         $0x483ef262; WORD $0xcf52 // vdpbf16ps %zmm7, %zmm8, %zmm1
+	VPBROADCASTD 4(CX)(DX*1), Z8
+	LONG         $0x483ef262; WORD $0xd652 // vdpbf16ps %zmm6, %zmm8, %zmm2
+	LONG         $0x483ef262; WORD $0xdf52 // vdpbf16ps %zmm7, %zmm8, %zmm3
+	VPBROADCASTD 4(CX)(DX*2), Z8
+	LONG         $0x483ef262; WORD $0xe652 // vdpbf16ps %zmm6, %zmm8, %zmm4
+	LONG         $0x483ef262; WORD $0xef52 // vdpbf16ps %zmm7, %zmm8, %zmm5
+	ADDQ         $+8, CX
+	ADDQ         $+256, SI
+	SUBQ         $+4, DI
+	JNZ          loop3
+	JMP          end
+
+tile2:
+loop2:
+	TESTQ      R8, R8
+	JZ         fetched2
 	PREFETCHT1 (SI)(R8*1)
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT1 64(SI)(R8*1)
@@ -2287,984 +868,186 @@ loop7:
 	PREFETCHT1 448(SI)(R8*1)
 	PREFETCHT0 448(SI)(R9*1)
 
-fetched7:
-	VMOVUPS      (SI), Z14
-	VMOVUPS      64(SI), Z15
-	VPBROADCASTD (AX), Z16
-	LONG         $0x407ed262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm0
-	LONG         $0x407ed262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z16
-	LONG         $0x407ed262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm2
-	LONG         $0x407ed262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z16
-	LONG         $0x407ed262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm4
-	LONG         $0x407ed262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm5
-	VPBROADCASTD (BX), Z16
-	LONG         $0x407ed262; WORD $0xf652 // vdpbf16ps %zmm14, %zmm16, %zmm6
-	LONG         $0x407ed262; WORD $0xff52 // vdpbf16ps %zmm15, %zmm16, %zmm7
-	VPBROADCASTD (BX)(CX*1), Z16
-	LONG         $0x407e5262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm8
-	LONG         $0x407e5262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm9
-	VPBROADCASTD (BX)(CX*2), Z16
-	LONG         $0x407e5262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm10
-	LONG         $0x407e5262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm11
-	VPBROADCASTD (DX), Z16
-	LONG         $0x407e5262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm12
-	LONG         $0x407e5262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm13
-	VMOVUPS      128(SI), Z14
-	VMOVUPS      192(SI), Z15
-	VPBROADCASTD 4(AX), Z16
-	LONG         $0x407ed262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm0
-	LONG         $0x407ed262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z16
-	LONG         $0x407ed262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm2
-	LONG         $0x407ed262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z16
-	LONG         $0x407ed262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm4
-	LONG         $0x407ed262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm5
-	VPBROADCASTD 4(BX), Z16
-	LONG         $0x407ed262; WORD $0xf652 // vdpbf16ps %zmm14, %zmm16, %zmm6
-	LONG         $0x407ed262; WORD $0xff52 // vdpbf16ps %zmm15, %zmm16, %zmm7
-	VPBROADCASTD 4(BX)(CX*1), Z16
-	LONG         $0x407e5262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm8
-	LONG         $0x407e5262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm9
-	VPBROADCASTD 4(BX)(CX*2), Z16
-	LONG         $0x407e5262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm10
-	LONG         $0x407e5262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm11
-	VPBROADCASTD 4(DX), Z16
-	LONG         $0x407e5262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm12
-	LONG         $0x407e5262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm13
-	VMOVUPS      256(SI), Z14
-	VMOVUPS      320(SI), Z15
-	VPBROADCASTD 8(AX), Z16
-	LONG         $0x407ed262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm0
-	LONG         $0x407ed262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z16
-	LONG         $0x407ed262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm2
-	LONG         $0x407ed262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z16
-	LONG         $0x407ed262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm4
-	LONG         $0x407ed262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm5
-	VPBROADCASTD 8(BX), Z16
-	LONG         $0x407ed262; WORD $0xf652 // vdpbf16ps %zmm14, %zmm16, %zmm6
-	LONG         $0x407ed262; WORD $0xff52 // vdpbf16ps %zmm15, %zmm16, %zmm7
-	VPBROADCASTD 8(BX)(CX*1), Z16
-	LONG         $0x407e5262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm8
-	LONG         $0x407e5262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm9
-	VPBROADCASTD 8(BX)(CX*2), Z16
-	LONG         $0x407e5262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm10
-	LONG         $0x407e5262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm11
-	VPBROADCASTD 8(DX), Z16
-	LONG         $0x407e5262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm12
-	LONG         $0x407e5262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm13
-	VMOVUPS      384(SI), Z14
-	VMOVUPS      448(SI), Z15
-	VPBROADCASTD 12(AX), Z16
-	LONG         $0x407ed262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm0
-	LONG         $0x407ed262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z16
-	LONG         $0x407ed262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm2
-	LONG         $0x407ed262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z16
-	LONG         $0x407ed262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm4
-	LONG         $0x407ed262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm5
-	VPBROADCASTD 12(BX), Z16
-	LONG         $0x407ed262; WORD $0xf652 // vdpbf16ps %zmm14, %zmm16, %zmm6
-	LONG         $0x407ed262; WORD $0xff52 // vdpbf16ps %zmm15, %zmm16, %zmm7
-	VPBROADCASTD 12(BX)(CX*1), Z16
-	LONG         $0x407e5262; WORD $0xc652 // vdpbf16ps %zmm14, %zmm16, %zmm8
-	LONG         $0x407e5262; WORD $0xcf52 // vdpbf16ps %zmm15, %zmm16, %zmm9
-	VPBROADCASTD 12(BX)(CX*2), Z16
-	LONG         $0x407e5262; WORD $0xd652 // vdpbf16ps %zmm14, %zmm16, %zmm10
-	LONG         $0x407e5262; WORD $0xdf52 // vdpbf16ps %zmm15, %zmm16, %zmm11
-	VPBROADCASTD 12(DX), Z16
-	LONG         $0x407e5262; WORD $0xe652 // vdpbf16ps %zmm14, %zmm16, %zmm12
-	LONG         $0x407e5262; WORD $0xef52 // vdpbf16ps %zmm15, %zmm16, %zmm13
-	ADDQ         $+16, AX
-	ADDQ         $+16, BX
-	ADDQ         $+16, DX
+fetched2:
+	VMOVUPS      (SI), Z4
+	VMOVUPS      64(SI), Z5
+	VPBROADCASTD (CX), Z6
+	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
+	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
+	VPBROADCASTD (CX)(DX*1), Z6
+	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
+	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
+	VMOVUPS      128(SI), Z4
+	VMOVUPS      192(SI), Z5
+	VPBROADCASTD 4(CX), Z6
+	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
+	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
+	VPBROADCASTD 4(CX)(DX*1), Z6
+	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
+	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
+	VMOVUPS      256(SI), Z4
+	VMOVUPS      320(SI), Z5
+	VPBROADCASTD 8(CX), Z6
+	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
+	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
+	VPBROADCASTD 8(CX)(DX*1), Z6
+	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
+	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
+	VMOVUPS      384(SI), Z4
+	VMOVUPS      448(SI), Z5
+	VPBROADCASTD 12(CX), Z6
+	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
+	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
+	VPBROADCASTD 12(CX)(DX*1), Z6
+	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
+	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
+	ADDQ         $+16, CX
 	ADDQ         $+512, SI
 	SUBQ         $+8, DI
-	JNZ          loop7
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), BX
-	LEAQ         (BX)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (BX)
-	VMOVUPS      Z7, 64(BX)
-	VMOVUPS      Z8, (BX)(CX*1)
-	VMOVUPS      Z9, 64(BX)(CX*1)
-	VMOVUPS      Z10, (BX)(CX*2)
-	VMOVUPS      Z11, 64(BX)(CX*2)
-	VMOVUPS      Z12, (DX)
-	VMOVUPS      Z13, 64(DX)
-
-	// the next rows are 7 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+14, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+28, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+7, (SP)
-	JMP    tiles
-
-tile6:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	VXORPS     Z10, Z10, Z10
-	VXORPS     Z11, Z11, Z11
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), DX
-	MOVQ       ldc+120(FP), SI
-	MOVQ       16(SP), BX
-	SHLQ       $0x02, SI
-	LEAQ       (SI)(SI*2), DI
-	LEAQ       (BX)(DI*1), DI
-	PREFETCHT1 60(BX)
-	PREFETCHT1 124(BX)
-	PREFETCHT1 60(BX)(SI*1)
-	PREFETCHT1 124(BX)(SI*1)
-	PREFETCHT1 60(BX)(SI*2)
-	PREFETCHT1 124(BX)(SI*2)
-	PREFETCHT1 60(DI)
-	PREFETCHT1 124(DI)
-	PREFETCHT1 60(DI)(SI*1)
-	PREFETCHT1 124(DI)(SI*1)
-	PREFETCHT1 60(DI)(SI*2)
-	PREFETCHT1 124(DI)(SI*2)
-	CMPQ       add+88(FP), $+0
-	JEQ        started6
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	VMOVUPS    (DX)(CX*1), Z8
-	VMOVUPS    64(DX)(CX*1), Z9
-	VMOVUPS    (DX)(CX*2), Z10
-	VMOVUPS    64(DX)(CX*2), Z11
-
-started6:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+56(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ ahead+80(FP), DI
-	MOVQ DI, R8
-	SHRQ $0x02, R8
-
-loop6:
-	TESTQ      DI, DI
-	JZ         fetched6
-	PREFETCHT1 (BX)(DI*1)
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT1 64(BX)(DI*1)
-	PREFETCHT0 64(BX)(R8*1)
-	PREFETCHT1 128(BX)(DI*1)
-	PREFETCHT0 128(BX)(R8*1)
-	PREFETCHT1 192(BX)(DI*1)
-	PREFETCHT0 192(BX)(R8*1)
-	PREFETCHT1 256(BX)(DI*1)
-	PREFETCHT0 256(BX)(R8*1)
-	PREFETCHT1 320(BX)(DI*1)
-	PREFETCHT0 320(BX)(R8*1)
-	PREFETCHT1 384(BX)(DI*1)
-	PREFETCHT0 384(BX)(R8*1)
-	PREFETCHT1 448(BX)(DI*1)
-	PREFETCHT0 448(BX)(R8*1)
-
-fetched6:
-	VMOVUPS      (BX), Z12
-	VMOVUPS      64(BX), Z13
-	VPBROADCASTD (AX), Z14
-	LONG         $0x480ed262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm0
-	LONG         $0x480ed262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z14
-	LONG         $0x480ed262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm2
-	LONG         $0x480ed262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z14
-	LONG         $0x480ed262; WORD $0xe452 // vdpbf16ps %zmm12, %zmm14, %zmm4
-	LONG         $0x480ed262; WORD $0xed52 // vdpbf16ps %zmm13, %zmm14, %zmm5
-	VPBROADCASTD (DX), Z14
-	LONG         $0x480ed262; WORD $0xf452 // vdpbf16ps %zmm12, %zmm14, %zmm6
-	LONG         $0x480ed262; WORD $0xfd52 // vdpbf16ps %zmm13, %zmm14, %zmm7
-	VPBROADCASTD (DX)(CX*1), Z14
-	LONG         $0x480e5262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm8
-	LONG         $0x480e5262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm9
-	VPBROADCASTD (DX)(CX*2), Z14
-	LONG         $0x480e5262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm10
-	LONG         $0x480e5262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm11
-	VMOVUPS      128(BX), Z12
-	VMOVUPS      192(BX), Z13
-	VPBROADCASTD 4(AX), Z14
-	LONG         $0x480ed262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm0
-	LONG         $0x480ed262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z14
-	LONG         $0x480ed262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm2
-	LONG         $0x480ed262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z14
-	LONG         $0x480ed262; WORD $0xe452 // vdpbf16ps %zmm12, %zmm14, %zmm4
-	LONG         $0x480ed262; WORD $0xed52 // vdpbf16ps %zmm13, %zmm14, %zmm5
-	VPBROADCASTD 4(DX), Z14
-	LONG         $0x480ed262; WORD $0xf452 // vdpbf16ps %zmm12, %zmm14, %zmm6
-	LONG         $0x480ed262; WORD $0xfd52 // vdpbf16ps %zmm13, %zmm14, %zmm7
-	VPBROADCASTD 4(DX)(CX*1), Z14
-	LONG         $0x480e5262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm8
-	LONG         $0x480e5262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm9
-	VPBROADCASTD 4(DX)(CX*2), Z14
-	LONG         $0x480e5262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm10
-	LONG         $0x480e5262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm11
-	VMOVUPS      256(BX), Z12
-	VMOVUPS      320(BX), Z13
-	VPBROADCASTD 8(AX), Z14
-	LONG         $0x480ed262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm0
-	LONG         $0x480ed262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z14
-	LONG         $0x480ed262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm2
-	LONG         $0x480ed262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z14
-	LONG         $0x480ed262; WORD $0xe452 // vdpbf16ps %zmm12, %zmm14, %zmm4
-	LONG         $0x480ed262; WORD $0xed52 // vdpbf16ps %zmm13, %zmm14, %zmm5
-	VPBROADCASTD 8(DX), Z14
-	LONG         $0x480ed262; WORD $0xf452 // vdpbf16ps %zmm12, %zmm14, %zmm6
-	LONG         $0x480ed262; WORD $0xfd52 // vdpbf16ps %zmm13, %zmm14, %zmm7
-	VPBROADCASTD 8(DX)(CX*1), Z14
-	LONG         $0x480e5262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm8
-	LONG         $0x480e5262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm9
-	VPBROADCASTD 8(DX)(CX*2), Z14
-	LONG         $0x480e5262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm10
-	LONG         $0x480e5262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm11
-	VMOVUPS      384(BX), Z12
-	VMOVUPS      448(BX), Z13
-	VPBROADCASTD 12(AX), Z14
-	LONG         $0x480ed262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm0
-	LONG         $0x480ed262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z14
-	LONG         $0x480ed262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm2
-	LONG         $0x480ed262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z14
-	LONG         $0x480ed262; WORD $0xe452 // vdpbf16ps %zmm12, %zmm14, %zmm4
-	LONG         $0x480ed262; WORD $0xed52 // vdpbf16ps %zmm13, %zmm14, %zmm5
-	VPBROADCASTD 12(DX), Z14
-	LONG         $0x480ed262; WORD $0xf452 // vdpbf16ps %zmm12, %zmm14, %zmm6
-	LONG         $0x480ed262; WORD $0xfd52 // vdpbf16ps %zmm13, %zmm14, %zmm7
-	VPBROADCASTD 12(DX)(CX*1), Z14
-	LONG         $0x480e5262; WORD $0xc452 // vdpbf16ps %zmm12, %zmm14, %zmm8
-	LONG         $0x480e5262; WORD $0xcd52 // vdpbf16ps %zmm13, %zmm14, %zmm9
-	VPBROADCASTD 12(DX)(CX*2), Z14
-	LONG         $0x480e5262; WORD $0xd452 // vdpbf16ps %zmm12, %zmm14, %zmm10
-	LONG         $0x480e5262; WORD $0xdd52 // vdpbf16ps %zmm13, %zmm14, %zmm11
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
-	ADDQ         $+512, BX
-	SUBQ         $+8, SI
-	JNZ          loop6
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (DX)
-	VMOVUPS      Z7, 64(DX)
-	VMOVUPS      Z8, (DX)(CX*1)
-	VMOVUPS      Z9, 64(DX)(CX*1)
-	VMOVUPS      Z10, (DX)(CX*2)
-	VMOVUPS      Z11, 64(DX)(CX*2)
-
-	// the next rows are 6 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+24, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+6, (SP)
-	JMP    tiles
-
-tile5:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	VXORPS     Z8, Z8, Z8
-	VXORPS     Z9, Z9, Z9
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), DX
-	MOVQ       ldc+120(FP), SI
-	MOVQ       16(SP), BX
-	SHLQ       $0x02, SI
-	LEAQ       (SI)(SI*2), DI
-	LEAQ       (BX)(DI*1), DI
-	PREFETCHT1 60(BX)
-	PREFETCHT1 124(BX)
-	PREFETCHT1 60(BX)(SI*1)
-	PREFETCHT1 124(BX)(SI*1)
-	PREFETCHT1 60(BX)(SI*2)
-	PREFETCHT1 124(BX)(SI*2)
-	PREFETCHT1 60(DI)
-	PREFETCHT1 124(DI)
-	PREFETCHT1 60(DI)(SI*1)
-	PREFETCHT1 124(DI)(SI*1)
-	CMPQ       add+88(FP), $+0
-	JEQ        started5
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-	VMOVUPS    (DX)(CX*1), Z8
-	VMOVUPS    64(DX)(CX*1), Z9
-
-started5:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+56(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ ahead+80(FP), DI
-	MOVQ DI, R8
-	SHRQ $0x02, R8
-
-loop5:
-	TESTQ      DI, DI
-	JZ         fetched5
-	PREFETCHT1 (BX)(DI*1)
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT1 64(BX)(DI*1)
-	PREFETCHT0 64(BX)(R8*1)
-	PREFETCHT1 128(BX)(DI*1)
-	PREFETCHT0 128(BX)(R8*1)
-	PREFETCHT1 192(BX)(DI*1)
-	PREFETCHT0 192(BX)(R8*1)
-	PREFETCHT1 256(BX)(DI*1)
-	PREFETCHT0 256(BX)(R8*1)
-	PREFETCHT1 320(BX)(DI*1)
-	PREFETCHT0 320(BX)(R8*1)
-	PREFETCHT1 384(BX)(DI*1)
-	PREFETCHT0 384(BX)(R8*1)
-	PREFETCHT1 448(BX)(DI*1)
-	PREFETCHT0 448(BX)(R8*1)
-
-fetched5:
-	VMOVUPS      (BX), Z10
-	VMOVUPS      64(BX), Z11
-	VPBROADCASTD (AX), Z12
-	LONG         $0x481ed262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm0
-	LONG         $0x481ed262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z12
-	LONG         $0x481ed262; WORD $0xd252 // vdpbf16ps %zmm10, %zmm12, %zmm2
-	LONG         $0x481ed262; WORD $0xdb52 // vdpbf16ps %zmm11, %zmm12, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z12
-	LONG         $0x481ed262; WORD $0xe252 // vdpbf16ps %zmm10, %zmm12, %zmm4
-	LONG         $0x481ed262; WORD $0xeb52 // vdpbf16ps %zmm11, %zmm12, %zmm5
-	VPBROADCASTD (DX), Z12
-	LONG         $0x481ed262; WORD $0xf252 // vdpbf16ps %zmm10, %zmm12, %zmm6
-	LONG         $0x481ed262; WORD $0xfb52 // vdpbf16ps %zmm11, %zmm12, %zmm7
-	VPBROADCASTD (DX)(CX*1), Z12
-	LONG         $0x481e5262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm8
-	LONG         $0x481e5262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm9
-	VMOVUPS      128(BX), Z10
-	VMOVUPS      192(BX), Z11
-	VPBROADCASTD 4(AX), Z12
-	LONG         $0x481ed262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm0
-	LONG         $0x481ed262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z12
-	LONG         $0x481ed262; WORD $0xd252 // vdpbf16ps %zmm10, %zmm12, %zmm2
-	LONG         $0x481ed262; WORD $0xdb52 // vdpbf16ps %zmm11, %zmm12, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z12
-	LONG         $0x481ed262; WORD $0xe252 // vdpbf16ps %zmm10, %zmm12, %zmm4
-	LONG         $0x481ed262; WORD $0xeb52 // vdpbf16ps %zmm11, %zmm12, %zmm5
-	VPBROADCASTD 4(DX), Z12
-	LONG         $0x481ed262; WORD $0xf252 // vdpbf16ps %zmm10, %zmm12, %zmm6
-	LONG         $0x481ed262; WORD $0xfb52 // vdpbf16ps %zmm11, %zmm12, %zmm7
-	VPBROADCASTD 4(DX)(CX*1), Z12
-	LONG         $0x481e5262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm8
-	LONG         $0x481e5262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm9
-	VMOVUPS      256(BX), Z10
-	VMOVUPS      320(BX), Z11
-	VPBROADCASTD 8(AX), Z12
-	LONG         $0x481ed262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm0
-	LONG         $0x481ed262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z12
-	LONG         $0x481ed262; WORD $0xd252 // vdpbf16ps %zmm10, %zmm12, %zmm2
-	LONG         $0x481ed262; WORD $0xdb52 // vdpbf16ps %zmm11, %zmm12, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z12
-	LONG         $0x481ed262; WORD $0xe252 // vdpbf16ps %zmm10, %zmm12, %zmm4
-	LONG         $0x481ed262; WORD $0xeb52 // vdpbf16ps %zmm11, %zmm12, %zmm5
-	VPBROADCASTD 8(DX), Z12
-	LONG         $0x481ed262; WORD $0xf252 // vdpbf16ps %zmm10, %zmm12, %zmm6
-	LONG         $0x481ed262; WORD $0xfb52 // vdpbf16ps %zmm11, %zmm12, %zmm7
-	VPBROADCASTD 8(DX)(CX*1), Z12
-	LONG         $0x481e5262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm8
-	LONG         $0x481e5262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm9
-	VMOVUPS      384(BX), Z10
-	VMOVUPS      448(BX), Z11
-	VPBROADCASTD 12(AX), Z12
-	LONG         $0x481ed262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm0
-	LONG         $0x481ed262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z12
-	LONG         $0x481ed262; WORD $0xd252 // vdpbf16ps %zmm10, %zmm12, %zmm2
-	LONG         $0x481ed262; WORD $0xdb52 // vdpbf16ps %zmm11, %zmm12, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z12
-	LONG         $0x481ed262; WORD $0xe252 // vdpbf16ps %zmm10, %zmm12, %zmm4
-	LONG         $0x481ed262; WORD $0xeb52 // vdpbf16ps %zmm11, %zmm12, %zmm5
-	VPBROADCASTD 12(DX), Z12
-	LONG         $0x481ed262; WORD $0xf252 // vdpbf16ps %zmm10, %zmm12, %zmm6
-	LONG         $0x481ed262; WORD $0xfb52 // vdpbf16ps %zmm11, %zmm12, %zmm7
-	VPBROADCASTD 12(DX)(CX*1), Z12
-	LONG         $0x481e5262; WORD $0xc252 // vdpbf16ps %zmm10, %zmm12, %zmm8
-	LONG         $0x481e5262; WORD $0xcb52 // vdpbf16ps %zmm11, %zmm12, %zmm9
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
-	ADDQ         $+512, BX
-	SUBQ         $+8, SI
-	JNZ          loop5
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (DX)
-	VMOVUPS      Z7, 64(DX)
-	VMOVUPS      Z8, (DX)(CX*1)
-	VMOVUPS      Z9, 64(DX)(CX*1)
-
-	// the next rows are 5 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+10, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+20, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+5, (SP)
-	JMP    tiles
-
-tile4:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z6, Z6, Z6
-	VXORPS     Z7, Z7, Z7
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	LEAQ       (CX)(CX*2), DX
-	LEAQ       (AX)(DX*1), DX
-	MOVQ       ldc+120(FP), SI
-	MOVQ       16(SP), BX
-	SHLQ       $0x02, SI
-	LEAQ       (SI)(SI*2), DI
-	LEAQ       (BX)(DI*1), DI
-	PREFETCHT1 60(BX)
-	PREFETCHT1 124(BX)
-	PREFETCHT1 60(BX)(SI*1)
-	PREFETCHT1 124(BX)(SI*1)
-	PREFETCHT1 60(BX)(SI*2)
-	PREFETCHT1 124(BX)(SI*2)
-	PREFETCHT1 60(DI)
-	PREFETCHT1 124(DI)
-	CMPQ       add+88(FP), $+0
-	JEQ        started4
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-	VMOVUPS    (DX), Z6
-	VMOVUPS    64(DX), Z7
-
-started4:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+56(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ ahead+80(FP), DI
-	MOVQ DI, R8
-	SHRQ $0x02, R8
-
-loop4:
-	TESTQ      DI, DI
-	JZ         fetched4
-	PREFETCHT1 (BX)(DI*1)
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT1 64(BX)(DI*1)
-	PREFETCHT0 64(BX)(R8*1)
-	PREFETCHT1 128(BX)(DI*1)
-	PREFETCHT0 128(BX)(R8*1)
-	PREFETCHT1 192(BX)(DI*1)
-	PREFETCHT0 192(BX)(R8*1)
-	PREFETCHT1 256(BX)(DI*1)
-	PREFETCHT0 256(BX)(R8*1)
-	PREFETCHT1 320(BX)(DI*1)
-	PREFETCHT0 320(BX)(R8*1)
-	PREFETCHT1 384(BX)(DI*1)
-	PREFETCHT0 384(BX)(R8*1)
-	PREFETCHT1 448(BX)(DI*1)
-	PREFETCHT0 448(BX)(R8*1)
-
-fetched4:
-	VMOVUPS      (BX), Z8
-	VMOVUPS      64(BX), Z9
-	VPBROADCASTD (AX), Z10
-	LONG         $0x482ed262; WORD $0xc052 // vdpbf16ps %zmm8, %zmm10, %zmm0
-	LONG         $0x482ed262; WORD $0xc952 // vdpbf16ps %zmm9, %zmm10, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z10
-	LONG         $0x482ed262; WORD $0xd052 // vdpbf16ps %zmm8, %zmm10, %zmm2
-	LONG         $0x482ed262; WORD $0xd952 // vdpbf16ps %zmm9, %zmm10, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z10
-	LONG         $0x482ed262; WORD $0xe052 // vdpbf16ps %zmm8, %zmm10, %zmm4
-	LONG         $0x482ed262; WORD $0xe952 // vdpbf16ps %zmm9, %zmm10, %zmm5
-	VPBROADCASTD (DX), Z10
-	LONG         $0x482ed262; WORD $0xf052 // vdpbf16ps %zmm8, %zmm10, %zmm6
-	LONG         $0x482ed262; WORD $0xf952 // vdpbf16ps %zmm9, %zmm10, %zmm7
-	VMOVUPS      128(BX), Z8
-	VMOVUPS      192(BX), Z9
-	VPBROADCASTD 4(AX), Z10
-	LONG         $0x482ed262; WORD $0xc052 // vdpbf16ps %zmm8, %zmm10, %zmm0
-	LONG         $0x482ed262; WORD $0xc952 // vdpbf16ps %zmm9, %zmm10, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z10
-	LONG         $0x482ed262; WORD $0xd052 // vdpbf16ps %zmm8, %zmm10, %zmm2
-	LONG         $0x482ed262; WORD $0xd952 // vdpbf16ps %zmm9, %zmm10, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z10
-	LONG         $0x482ed262; WORD $0xe052 // vdpbf16ps %zmm8, %zmm10, %zmm4
-	LONG         $0x482ed262; WORD $0xe952 // vdpbf16ps %zmm9, %zmm10, %zmm5
-	VPBROADCASTD 4(DX), Z10
-	LONG         $0x482ed262; WORD $0xf052 // vdpbf16ps %zmm8, %zmm10, %zmm6
-	LONG         $0x482ed262; WORD $0xf952 // vdpbf16ps %zmm9, %zmm10, %zmm7
-	VMOVUPS      256(BX), Z8
-	VMOVUPS      320(BX), Z9
-	VPBROADCASTD 8(AX), Z10
-	LONG         $0x482ed262; WORD $0xc052 // vdpbf16ps %zmm8, %zmm10, %zmm0
-	LONG         $0x482ed262; WORD $0xc952 // vdpbf16ps %zmm9, %zmm10, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z10
-	LONG         $0x482ed262; WORD $0xd052 // vdpbf16ps %zmm8, %zmm10, %zmm2
-	LONG         $0x482ed262; WORD $0xd952 // vdpbf16ps %zmm9, %zmm10, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z10
-	LONG         $0x482ed262; WORD $0xe052 // vdpbf16ps %zmm8, %zmm10, %zmm4
-	LONG         $0x482ed262; WORD $0xe952 // vdpbf16ps %zmm9, %zmm10, %zmm5
-	VPBROADCASTD 8(DX), Z10
-	LONG         $0x482ed262; WORD $0xf052 // vdpbf16ps %zmm8, %zmm10, %zmm6
-	LONG         $0x482ed262; WORD $0xf952 // vdpbf16ps %zmm9, %zmm10, %zmm7
-	VMOVUPS      384(BX), Z8
-	VMOVUPS      448(BX), Z9
-	VPBROADCASTD 12(AX), Z10
-	LONG         $0x482ed262; WORD $0xc052 // vdpbf16ps %zmm8, %zmm10, %zmm0
-	LONG         $0x482ed262; WORD $0xc952 // vdpbf16ps %zmm9, %zmm10, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z10
-	LONG         $0x482ed262; WORD $0xd052 // vdpbf16ps %zmm8, %zmm10, %zmm2
-	LONG         $0x482ed262; WORD $0xd952 // vdpbf16ps %zmm9, %zmm10, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z10
-	LONG         $0x482ed262; WORD $0xe052 // vdpbf16ps %zmm8, %zmm10, %zmm4
-	LONG         $0x482ed262; WORD $0xe952 // vdpbf16ps %zmm9, %zmm10, %zmm5
-	VPBROADCASTD 12(DX), Z10
-	LONG         $0x482ed262; WORD $0xf052 // vdpbf16ps %zmm8, %zmm10, %zmm6
-	LONG         $0x482ed262; WORD $0xf952 // vdpbf16ps %zmm9, %zmm10, %zmm7
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
-	ADDQ         $+512, BX
-	SUBQ         $+8, SI
-	JNZ          loop4
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-	VMOVUPS      Z6, (DX)
-	VMOVUPS      Z7, 64(DX)
-
-	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+16, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+4, (SP)
-	JMP    tiles
-
-tile3:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	MOVQ       ldc+120(FP), BX
-	MOVQ       16(SP), DX
-	SHLQ       $0x02, BX
-	PREFETCHT1 60(DX)
-	PREFETCHT1 124(DX)
-	PREFETCHT1 60(DX)(BX*1)
-	PREFETCHT1 124(DX)(BX*1)
-	PREFETCHT1 60(DX)(BX*2)
-	PREFETCHT1 124(DX)(BX*2)
-	CMPQ       add+88(FP), $+0
-	JEQ        started3
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-	VMOVUPS    (AX)(CX*2), Z4
-	VMOVUPS    64(AX)(CX*2), Z5
-
-started3:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	MOVQ b_base+56(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ ahead+80(FP), SI
-	MOVQ SI, DI
-	SHRQ $0x02, DI
-
-loop3:
-	TESTQ      SI, SI
-	JZ         fetched3
-	PREFETCHT1 (DX)(SI*1)
-	PREFETCHT0 (DX)(DI*1)
-	PREFETCHT1 64(DX)(SI*1)
-	PREFETCHT0 64(DX)(DI*1)
-	PREFETCHT1 128(DX)(SI*1)
-	PREFETCHT0 128(DX)(DI*1)
-	PREFETCHT1 192(DX)(SI*1)
-	PREFETCHT0 192(DX)(DI*1)
-	PREFETCHT1 256(DX)(SI*1)
-	PREFETCHT0 256(DX)(DI*1)
-	PREFETCHT1 320(DX)(SI*1)
-	PREFETCHT0 320(DX)(DI*1)
-	PREFETCHT1 384(DX)(SI*1)
-	PREFETCHT0 384(DX)(DI*1)
-	PREFETCHT1 448(DX)(SI*1)
-	PREFETCHT0 448(DX)(DI*1)
-
-fetched3:
-	VMOVUPS      (DX), Z6
-	VMOVUPS      64(DX), Z7
-	VPBROADCASTD (AX), Z8
-	LONG         $0x483ef262; WORD $0xc652 // vdpbf16ps %zmm6, %zmm8, %zmm0
-	LONG         $0x483ef262; WORD $0xcf52 // vdpbf16ps %zmm7, %zmm8, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z8
-	LONG         $0x483ef262; WORD $0xd652 // vdpbf16ps %zmm6, %zmm8, %zmm2
-	LONG         $0x483ef262; WORD $0xdf52 // vdpbf16ps %zmm7, %zmm8, %zmm3
-	VPBROADCASTD (AX)(CX*2), Z8
-	LONG         $0x483ef262; WORD $0xe652 // vdpbf16ps %zmm6, %zmm8, %zmm4
-	LONG         $0x483ef262; WORD $0xef52 // vdpbf16ps %zmm7, %zmm8, %zmm5
-	VMOVUPS      128(DX), Z6
-	VMOVUPS      192(DX), Z7
-	VPBROADCASTD 4(AX), Z8
-	LONG         $0x483ef262; WORD $0xc652 // vdpbf16ps %zmm6, %zmm8, %zmm0
-	LONG         $0x483ef262; WORD $0xcf52 // vdpbf16ps %zmm7, %zmm8, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z8
-	LONG         $0x483ef262; WORD $0xd652 // vdpbf16ps %zmm6, %zmm8, %zmm2
-	LONG         $0x483ef262; WORD $0xdf52 // vdpbf16ps %zmm7, %zmm8, %zmm3
-	VPBROADCASTD 4(AX)(CX*2), Z8
-	LONG         $0x483ef262; WORD $0xe652 // vdpbf16ps %zmm6, %zmm8, %zmm4
-	LONG         $0x483ef262; WORD $0xef52 // vdpbf16ps %zmm7, %zmm8, %zmm5
-	VMOVUPS      256(DX), Z6
-	VMOVUPS      320(DX), Z7
-	VPBROADCASTD 8(AX), Z8
-	LONG         $0x483ef262; WORD $0xc652 // vdpbf16ps %zmm6, %zmm8, %zmm0
-	LONG         $0x483ef262; WORD $0xcf52 // vdpbf16ps %zmm7, %zmm8, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z8
-	LONG         $0x483ef262; WORD $0xd652 // vdpbf16ps %zmm6, %zmm8, %zmm2
-	LONG         $0x483ef262; WORD $0xdf52 // vdpbf16ps %zmm7, %zmm8, %zmm3
-	VPBROADCASTD 8(AX)(CX*2), Z8
-	LONG         $0x483ef262; WORD $0xe652 // vdpbf16ps %zmm6, %zmm8, %zmm4
-	LONG         $0x483ef262; WORD $0xef52 // vdpbf16ps %zmm7, %zmm8, %zmm5
-	VMOVUPS      384(DX), Z6
-	VMOVUPS      448(DX), Z7
-	VPBROADCASTD 12(AX), Z8
-	LONG         $0x483ef262; WORD $0xc652 // vdpbf16ps %zmm6, %zmm8, %zmm0
-	LONG         $0x483ef262; WORD $0xcf52 // vdpbf16ps %zmm7, %zmm8, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z8
-	LONG         $0x483ef262; WORD $0xd652 // vdpbf16ps %zmm6, %zmm8, %zmm2
-	LONG         $0x483ef262; WORD $0xdf52 // vdpbf16ps %zmm7, %zmm8, %zmm3
-	VPBROADCASTD 12(AX)(CX*2), Z8
-	LONG         $0x483ef262; WORD $0xe652 // vdpbf16ps %zmm6, %zmm8, %zmm4
-	LONG         $0x483ef262; WORD $0xef52 // vdpbf16ps %zmm7, %zmm8, %zmm5
-	ADDQ         $+16, AX
-	ADDQ         $+512, DX
-	SUBQ         $+8, BX
-	JNZ          loop3
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-	VMOVUPS      Z4, (AX)(CX*2)
-	VMOVUPS      Z5, 64(AX)(CX*2)
-
-	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+6, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+3, (SP)
-	JMP    tiles
-
-tile2:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	VXORPS     Z2, Z2, Z2
-	VXORPS     Z3, Z3, Z3
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	MOVQ       ldc+120(FP), BX
-	MOVQ       16(SP), DX
-	SHLQ       $0x02, BX
-	PREFETCHT1 60(DX)
-	PREFETCHT1 124(DX)
-	PREFETCHT1 60(DX)(BX*1)
-	PREFETCHT1 124(DX)(BX*1)
-	CMPQ       add+88(FP), $+0
-	JEQ        started2
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-	VMOVUPS    (AX)(CX*1), Z2
-	VMOVUPS    64(AX)(CX*1), Z3
-
-started2:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	MOVQ b_base+56(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ ahead+80(FP), SI
-	MOVQ SI, DI
-	SHRQ $0x02, DI
-
-loop2:
-	TESTQ      SI, SI
-	JZ         fetched2
-	PREFETCHT1 (DX)(SI*1)
-	PREFETCHT0 (DX)(DI*1)
-	PREFETCHT1 64(DX)(SI*1)
-	PREFETCHT0 64(DX)(DI*1)
-	PREFETCHT1 128(DX)(SI*1)
-	PREFETCHT0 128(DX)(DI*1)
-	PREFETCHT1 192(DX)(SI*1)
-	PREFETCHT0 192(DX)(DI*1)
-	PREFETCHT1 256(DX)(SI*1)
-	PREFETCHT0 256(DX)(DI*1)
-	PREFETCHT1 320(DX)(SI*1)
-	PREFETCHT0 320(DX)(DI*1)
-	PREFETCHT1 384(DX)(SI*1)
-	PREFETCHT0 384(DX)(DI*1)
-	PREFETCHT1 448(DX)(SI*1)
-	PREFETCHT0 448(DX)(DI*1)
-
-fetched2:
-	VMOVUPS      (DX), Z4
-	VMOVUPS      64(DX), Z5
-	VPBROADCASTD (AX), Z6
-	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
-	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
-	VPBROADCASTD (AX)(CX*1), Z6
-	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
-	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
-	VMOVUPS      128(DX), Z4
-	VMOVUPS      192(DX), Z5
-	VPBROADCASTD 4(AX), Z6
-	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
-	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
-	VPBROADCASTD 4(AX)(CX*1), Z6
-	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
-	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
-	VMOVUPS      256(DX), Z4
-	VMOVUPS      320(DX), Z5
-	VPBROADCASTD 8(AX), Z6
-	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
-	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
-	VPBROADCASTD 8(AX)(CX*1), Z6
-	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
-	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
-	VMOVUPS      384(DX), Z4
-	VMOVUPS      448(DX), Z5
-	VPBROADCASTD 12(AX), Z6
-	LONG         $0x484ef262; WORD $0xc452 // vdpbf16ps %zmm4, %zmm6, %zmm0
-	LONG         $0x484ef262; WORD $0xcd52 // vdpbf16ps %zmm5, %zmm6, %zmm1
-	VPBROADCASTD 12(AX)(CX*1), Z6
-	LONG         $0x484ef262; WORD $0xd452 // vdpbf16ps %zmm4, %zmm6, %zmm2
-	LONG         $0x484ef262; WORD $0xdd52 // vdpbf16ps %zmm5, %zmm6, %zmm3
-	ADDQ         $+16, AX
-	ADDQ         $+512, DX
-	SUBQ         $+8, BX
 	JNZ          loop2
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      Z2, (AX)(CX*1)
-	VMOVUPS      Z3, 64(AX)(CX*1)
-
-	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+2, (SP)
-	JMP    tiles
+	JMP          end
 
 tile1:
-	VXORPS     Z0, Z0, Z0
-	VXORPS     Z1, Z1, Z1
-	MOVQ       ldc+120(FP), CX
-	MOVQ       16(SP), AX
-	SHLQ       $0x02, CX
-	MOVQ       ldc+120(FP), DX
-	MOVQ       16(SP), CX
-	SHLQ       $0x02, DX
-	PREFETCHT1 60(CX)
-	PREFETCHT1 124(CX)
-	CMPQ       add+88(FP), $+0
-	JEQ        started1
-	VMOVUPS    (AX), Z0
-	VMOVUPS    64(AX), Z1
-
-started1:
-	MOVQ lda+48(FP), CX
-	MOVQ 8(SP), AX
-	SHLQ $0x01, CX
-	MOVQ b_base+56(FP), CX
-	MOVQ k+8(FP), DX
-	MOVQ ahead+80(FP), BX
-	MOVQ BX, SI
-	SHRQ $0x02, SI
-
 loop1:
-	TESTQ      BX, BX
+	TESTQ      R8, R8
 	JZ         fetched1
-	PREFETCHT1 (CX)(BX*1)
-	PREFETCHT0 (CX)(SI*1)
-	PREFETCHT1 64(CX)(BX*1)
-	PREFETCHT0 64(CX)(SI*1)
-	PREFETCHT1 128(CX)(BX*1)
-	PREFETCHT0 128(CX)(SI*1)
-	PREFETCHT1 192(CX)(BX*1)
-	PREFETCHT0 192(CX)(SI*1)
-	PREFETCHT1 256(CX)(BX*1)
-	PREFETCHT0 256(CX)(SI*1)
-	PREFETCHT1 320(CX)(BX*1)
-	PREFETCHT0 320(CX)(SI*1)
-	PREFETCHT1 384(CX)(BX*1)
-	PREFETCHT0 384(CX)(SI*1)
-	PREFETCHT1 448(CX)(BX*1)
-	PREFETCHT0 448(CX)(SI*1)
+	PREFETCHT1 (SI)(R8*1)
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT1 64(SI)(R8*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT1 128(SI)(R8*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT1 192(SI)(R8*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT1 256(SI)(R8*1)
+	PREFETCHT0 256(SI)(R9*1)
+	PREFETCHT1 320(SI)(R8*1)
+	PREFETCHT0 320(SI)(R9*1)
+	PREFETCHT1 384(SI)(R8*1)
+	PREFETCHT0 384(SI)(R9*1)
+	PREFETCHT1 448(SI)(R8*1)
+	PREFETCHT0 448(SI)(R9*1)
 
 fetched1:
-	VMOVUPS      (CX), Z2
-	VMOVUPS      64(CX), Z3
-	VPBROADCASTD (AX), Z4
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	VPBROADCASTD (CX), Z4
 	LONG         $0x485ef262; WORD $0xc252 // vdpbf16ps %zmm2, %zmm4, %zmm0
 	LONG         $0x485ef262; WORD $0xcb52 // vdpbf16ps %zmm3, %zmm4, %zmm1
-	VMOVUPS      128(CX), Z2
-	VMOVUPS      192(CX), Z3
-	VPBROADCASTD 4(AX), Z4
+	VMOVUPS      128(SI), Z2
+	VMOVUPS      192(SI), Z3
+	VPBROADCASTD 4(CX), Z4
 	LONG         $0x485ef262; WORD $0xc252 // vdpbf16ps %zmm2, %zmm4, %zmm0
 	LONG         $0x485ef262; WORD $0xcb52 // vdpbf16ps %zmm3, %zmm4, %zmm1
-	VMOVUPS      256(CX), Z2
-	VMOVUPS      320(CX), Z3
-	VPBROADCASTD 8(AX), Z4
+	VMOVUPS      256(SI), Z2
+	VMOVUPS      320(SI), Z3
+	VPBROADCASTD 8(CX), Z4
 	LONG         $0x485ef262; WORD $0xc252 // vdpbf16ps %zmm2, %zmm4, %zmm0
 	LONG         $0x485ef262; WORD $0xcb52 // vdpbf16ps %zmm3, %zmm4, %zmm1
-	VMOVUPS      384(CX), Z2
-	VMOVUPS      448(CX), Z3
-	VPBROADCASTD 12(AX), Z4
+	VMOVUPS      384(SI), Z2
+	VMOVUPS      448(SI), Z3
+	VPBROADCASTD 12(CX), Z4
 	LONG         $0x485ef262; WORD $0xc252 // vdpbf16ps %zmm2, %zmm4, %zmm0
 	LONG         $0x485ef262; WORD $0xcb52 // vdpbf16ps %zmm3, %zmm4, %zmm1
-	ADDQ         $+16, AX
-	ADDQ         $+512, CX
-	SUBQ         $+8, DX
+	ADDQ         $+16, CX
+	ADDQ         $+512, SI
+	SUBQ         $+8, DI
 	JNZ          loop1
-	MOVQ         ldc+120(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z1, 64(AX)
 
-	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+120(FP), AX
-	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 16(SP)
-	SUBQ   $+1, (SP)
-	JMP    tiles
+end:
+	MOVQ    16(SP), CX
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+1
+	JEQ     next
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+2
+	JEQ     next
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+3
+	JEQ     next
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+4
+	JEQ     next
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+5
+	JEQ     next
+	VMOVUPS Z10, (CX)
+	VMOVUPS Z11, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+6
+	JEQ     next
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+7
+	JEQ     next
+	VMOVUPS Z14, (CX)
+	VMOVUPS Z15, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+8
+	JEQ     next
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+9
+	JEQ     next
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+10
+	JEQ     next
+	VMOVUPS Z20, (CX)
+	VMOVUPS Z21, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+11
+	JEQ     next
+	VMOVUPS Z22, (CX)
+	VMOVUPS Z23, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+12
+	JEQ     next
+	VMOVUPS Z24, (CX)
+	VMOVUPS Z25, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+	CMPQ    AX, $+13
+	JEQ     next
+	VMOVUPS Z26, (CX)
+	VMOVUPS Z27, 64(CX)
+	MOVQ    ldc+120(FP), BX
+	LEAQ    (CX)(BX*4), CX
+
+next:
+	MOVQ  CX, 16(SP)
+	MOVQ  AX, CX
+	IMULQ DX, CX
+	ADDQ  CX, 8(SP)
+	MOVQ  (SP), CX
+	SUBQ  AX, CX
+	MOVQ  CX, (SP)
+	JMP   tiles
 
 done:
 	VZEROUPPER

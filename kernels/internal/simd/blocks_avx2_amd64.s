@@ -44,8 +44,8 @@ tile6:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC6
 	VXORPS  Y0, Y0, Y0
@@ -65,8 +65,8 @@ tile6:
 fromC6:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -353,8 +353,8 @@ group06:
 	JNZ          block6
 
 	// the next rows are 6 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+6, AX, AX
+	MOVQ   $0x00000006, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+24, AX, AX
@@ -367,8 +367,8 @@ tile5:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC5
 	VXORPS  Y0, Y0, Y0
@@ -386,8 +386,8 @@ tile5:
 fromC5:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -637,8 +637,8 @@ group05:
 	JNZ          block5
 
 	// the next rows are 5 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+5, AX, AX
+	MOVQ   $0x00000005, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+20, AX, AX
@@ -651,8 +651,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y0, Y0, Y0
@@ -668,8 +668,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -882,8 +882,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -1083,8 +1083,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -1245,8 +1245,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -1266,90 +1266,90 @@ tile1:
 	VMOVUPS Y0, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 32(DX)(R8*1)
-	PREFETCHT0 32(DX)(R9*1)
-	PREFETCHT1 96(DX)(R8*1)
-	PREFETCHT0 96(DX)(R9*1)
-	PREFETCHT1 160(DX)(R8*1)
-	PREFETCHT0 160(DX)(R9*1)
-	PREFETCHT1 224(DX)(R8*1)
-	PREFETCHT0 224(DX)(R9*1)
-	PREFETCHT1 288(DX)(R8*1)
-	PREFETCHT0 288(DX)(R9*1)
-	PREFETCHT1 352(DX)(R8*1)
-	PREFETCHT0 352(DX)(R9*1)
-	PREFETCHT1 416(DX)(R8*1)
-	PREFETCHT0 416(DX)(R9*1)
-	PREFETCHT1 480(DX)(R8*1)
-	PREFETCHT0 480(DX)(R9*1)
+	PREFETCHT1 32(BX)(R9*1)
+	PREFETCHT0 32(BX)(R10*1)
+	PREFETCHT1 96(BX)(R9*1)
+	PREFETCHT0 96(BX)(R10*1)
+	PREFETCHT1 160(BX)(R9*1)
+	PREFETCHT0 160(BX)(R10*1)
+	PREFETCHT1 224(BX)(R9*1)
+	PREFETCHT0 224(BX)(R10*1)
+	PREFETCHT1 288(BX)(R9*1)
+	PREFETCHT0 288(BX)(R10*1)
+	PREFETCHT1 352(BX)(R9*1)
+	PREFETCHT0 352(BX)(R10*1)
+	PREFETCHT1 416(BX)(R9*1)
+	PREFETCHT0 416(BX)(R10*1)
+	PREFETCHT1 480(BX)(R9*1)
+	PREFETCHT0 480(BX)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y0
-	VPBROADCASTD (SI)(DI*1), Y1
-	VMOVUPS      32(DX), Y2
-	VMOVUPS      64(DX), Y3
+	VPBROADCASTD (DI)(R8*1), Y0
+	VPBROADCASTD (DI)(R8*1), Y1
+	VMOVUPS      32(BX), Y2
+	VMOVUPS      64(BX), Y3
 	VPBROADCASTD (CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VMOVUPS      96(DX), Y2
-	VMOVUPS      128(DX), Y3
+	VMOVUPS      96(BX), Y2
+	VMOVUPS      128(BX), Y3
 	VPBROADCASTD 4(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VMOVUPS      160(DX), Y2
-	VMOVUPS      192(DX), Y3
+	VMOVUPS      160(BX), Y2
+	VMOVUPS      192(BX), Y3
 	VPBROADCASTD 8(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VMOVUPS      224(DX), Y2
-	VMOVUPS      256(DX), Y3
+	VMOVUPS      224(BX), Y2
+	VMOVUPS      256(BX), Y3
 	VPBROADCASTD 12(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VMOVUPS      288(DX), Y2
-	VMOVUPS      320(DX), Y3
+	VMOVUPS      288(BX), Y2
+	VMOVUPS      320(BX), Y3
 	VPBROADCASTD 16(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VMOVUPS      352(DX), Y2
-	VMOVUPS      384(DX), Y3
+	VMOVUPS      352(BX), Y2
+	VMOVUPS      384(BX), Y3
 	VPBROADCASTD 20(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VMOVUPS      416(DX), Y2
-	VMOVUPS      448(DX), Y3
+	VMOVUPS      416(BX), Y2
+	VMOVUPS      448(BX), Y3
 	VPBROADCASTD 24(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VMOVUPS      480(DX), Y2
-	VMOVUPS      512(DX), Y3
+	VMOVUPS      480(BX), Y2
+	VMOVUPS      512(BX), Y3
 	VPBROADCASTD 28(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	VCVTPH2PS    (DX), Y2
-	VCVTPH2PS    16(DX), Y3
-	VBROADCASTSS (SI), Y4
+	VCVTPH2PS    (BX), Y2
+	VCVTPH2PS    16(BX), Y3
+	VBROADCASTSS (DI), Y4
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y2, Y0, Y0
@@ -1360,16 +1360,16 @@ group01:
 	VADDPS       32(AX), Y1, Y1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+544, DX
-	SUBQ         $+32, BX
+	ADDQ         $+544, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -1419,8 +1419,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
@@ -1436,8 +1436,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -1859,8 +1859,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -2225,8 +2225,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -2508,8 +2508,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -2529,48 +2529,48 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), DI
-	MOVQ DI, R8
-	SHRQ $0x02, R8
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         begun1
-	PREFETCHT1 (DX)(DI*1)
-	PREFETCHT0 (DX)(R8*1)
+	PREFETCHT1 (BX)(R8*1)
+	PREFETCHT0 (BX)(R9*1)
 
 begun1:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         group01
-	PREFETCHT1 32(DX)(DI*1)
-	PREFETCHT0 32(DX)(R8*1)
-	PREFETCHT1 96(DX)(DI*1)
-	PREFETCHT0 96(DX)(R8*1)
-	PREFETCHT1 160(DX)(DI*1)
-	PREFETCHT0 160(DX)(R8*1)
-	PREFETCHT1 224(DX)(DI*1)
-	PREFETCHT0 224(DX)(R8*1)
-	PREFETCHT1 288(DX)(DI*1)
-	PREFETCHT0 288(DX)(R8*1)
-	PREFETCHT1 352(DX)(DI*1)
-	PREFETCHT0 352(DX)(R8*1)
-	PREFETCHT1 416(DX)(DI*1)
-	PREFETCHT0 416(DX)(R8*1)
-	PREFETCHT1 480(DX)(DI*1)
-	PREFETCHT0 480(DX)(R8*1)
+	PREFETCHT1 32(BX)(R8*1)
+	PREFETCHT0 32(BX)(R9*1)
+	PREFETCHT1 96(BX)(R8*1)
+	PREFETCHT0 96(BX)(R9*1)
+	PREFETCHT1 160(BX)(R8*1)
+	PREFETCHT0 160(BX)(R9*1)
+	PREFETCHT1 224(BX)(R8*1)
+	PREFETCHT0 224(BX)(R9*1)
+	PREFETCHT1 288(BX)(R8*1)
+	PREFETCHT0 288(BX)(R9*1)
+	PREFETCHT1 352(BX)(R8*1)
+	PREFETCHT0 352(BX)(R9*1)
+	PREFETCHT1 416(BX)(R8*1)
+	PREFETCHT0 416(BX)(R9*1)
+	PREFETCHT1 480(BX)(R8*1)
+	PREFETCHT0 480(BX)(R9*1)
 
 group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y1
-	VMOVUPS      32(DX), Y2
-	VMOVUPS      64(DX), Y3
+	VMOVUPS      32(BX), Y2
+	VMOVUPS      64(BX), Y3
 	VXORPS       Y0, Y2, Y2
 	VXORPS       Y0, Y3, Y3
 	VPABSB       Y2, Y4
@@ -2582,8 +2582,8 @@ group01:
 	VPSIGNB      Y3, Y6, Y3
 	VPMADDUBSW   Y3, Y5, Y3
 	VPMADDWD     Y1, Y3, Y3
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      128(DX), Y5
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      128(BX), Y5
 	VXORPS       Y0, Y4, Y4
 	VXORPS       Y0, Y5, Y5
 	VPABSB       Y4, Y6
@@ -2597,8 +2597,8 @@ group01:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVUPS      160(DX), Y4
-	VMOVUPS      192(DX), Y5
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      192(BX), Y5
 	VXORPS       Y0, Y4, Y4
 	VXORPS       Y0, Y5, Y5
 	VPABSB       Y4, Y6
@@ -2612,8 +2612,8 @@ group01:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVUPS      224(DX), Y4
-	VMOVUPS      256(DX), Y5
+	VMOVUPS      224(BX), Y4
+	VMOVUPS      256(BX), Y5
 	VXORPS       Y0, Y4, Y4
 	VXORPS       Y0, Y5, Y5
 	VPABSB       Y4, Y6
@@ -2627,8 +2627,8 @@ group01:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVUPS      288(DX), Y4
-	VMOVUPS      320(DX), Y5
+	VMOVUPS      288(BX), Y4
+	VMOVUPS      320(BX), Y5
 	VXORPS       Y0, Y4, Y4
 	VXORPS       Y0, Y5, Y5
 	VPABSB       Y4, Y6
@@ -2642,8 +2642,8 @@ group01:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVUPS      352(DX), Y4
-	VMOVUPS      384(DX), Y5
+	VMOVUPS      352(BX), Y4
+	VMOVUPS      384(BX), Y5
 	VXORPS       Y0, Y4, Y4
 	VXORPS       Y0, Y5, Y5
 	VPABSB       Y4, Y6
@@ -2657,8 +2657,8 @@ group01:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVUPS      416(DX), Y4
-	VMOVUPS      448(DX), Y5
+	VMOVUPS      416(BX), Y4
+	VMOVUPS      448(BX), Y5
 	VXORPS       Y0, Y4, Y4
 	VXORPS       Y0, Y5, Y5
 	VPABSB       Y4, Y6
@@ -2672,8 +2672,8 @@ group01:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VMOVUPS      480(DX), Y4
-	VMOVUPS      512(DX), Y5
+	VMOVUPS      480(BX), Y4
+	VMOVUPS      512(BX), Y5
 	VXORPS       Y0, Y4, Y4
 	VXORPS       Y0, Y5, Y5
 	VPABSB       Y4, Y6
@@ -2687,9 +2687,9 @@ group01:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	VCVTPH2PS    (DX), Y1
-	VCVTPH2PS    16(DX), Y4
-	VBROADCASTSS (SI), Y5
+	VCVTPH2PS    (BX), Y1
+	VCVTPH2PS    16(BX), Y4
+	VBROADCASTSS (DI), Y5
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y5, Y2, Y2
 	VMULPS       Y1, Y2, Y2
@@ -2700,16 +2700,16 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (DI)(R10*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+544, DX
-	SUBQ         $+32, BX
+	ADDQ         $+544, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -2767,8 +2767,8 @@ tile5:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC5
 	VXORPS  Y1, Y1, Y1
@@ -2786,8 +2786,8 @@ tile5:
 fromC5:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -3055,8 +3055,8 @@ group05:
 	JNZ          block5
 
 	// the next rows are 5 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+5, AX, AX
+	MOVQ   $0x00000005, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+20, AX, AX
@@ -3069,8 +3069,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
@@ -3086,8 +3086,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -3316,8 +3316,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -3531,8 +3531,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -3705,8 +3705,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -3726,43 +3726,43 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 32(DX)(R8*1)
-	PREFETCHT0 32(DX)(R9*1)
-	PREFETCHT1 96(DX)(R8*1)
-	PREFETCHT0 96(DX)(R9*1)
-	PREFETCHT1 160(DX)(R8*1)
-	PREFETCHT0 160(DX)(R9*1)
-	PREFETCHT1 224(DX)(R8*1)
-	PREFETCHT0 224(DX)(R9*1)
+	PREFETCHT1 32(BX)(R9*1)
+	PREFETCHT0 32(BX)(R10*1)
+	PREFETCHT1 96(BX)(R9*1)
+	PREFETCHT0 96(BX)(R10*1)
+	PREFETCHT1 160(BX)(R9*1)
+	PREFETCHT0 160(BX)(R10*1)
+	PREFETCHT1 224(BX)(R9*1)
+	PREFETCHT0 224(BX)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y1
+	VPBROADCASTD (DI)(R8*1), Y1
 	VPSRAD       $0x04, Y1, Y1
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x04, Y2, Y2
-	VMOVUPS      32(DX), Y3
-	VMOVUPS      64(DX), Y4
+	VMOVUPS      32(BX), Y3
+	VMOVUPS      64(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD (CX), Y7
@@ -3775,8 +3775,8 @@ group01:
 	VPBROADCASTD 16(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      96(DX), Y3
-	VMOVUPS      128(DX), Y4
+	VMOVUPS      96(BX), Y3
+	VMOVUPS      128(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -3789,8 +3789,8 @@ group01:
 	VPBROADCASTD 20(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      160(DX), Y3
-	VMOVUPS      192(DX), Y4
+	VMOVUPS      160(BX), Y3
+	VMOVUPS      192(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -3803,8 +3803,8 @@ group01:
 	VPBROADCASTD 24(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      224(DX), Y3
-	VMOVUPS      256(DX), Y4
+	VMOVUPS      224(BX), Y3
+	VMOVUPS      256(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -3817,9 +3817,9 @@ group01:
 	VPBROADCASTD 28(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VCVTPH2PS    (DX), Y3
-	VCVTPH2PS    16(DX), Y4
-	VBROADCASTSS (SI), Y5
+	VCVTPH2PS    (BX), Y3
+	VCVTPH2PS    16(BX), Y4
+	VBROADCASTSS (DI), Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y1, Y1
 	VMULPS       Y3, Y1, Y1
@@ -3830,16 +3830,16 @@ group01:
 	VADDPS       32(AX), Y2, Y2
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+288, DX
-	SUBQ         $+32, BX
+	ADDQ         $+288, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -3892,8 +3892,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
@@ -3909,8 +3909,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -4204,8 +4204,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -4468,8 +4468,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -4675,8 +4675,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -4696,39 +4696,39 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 32(DX)(R8*1)
-	PREFETCHT0 32(DX)(R9*1)
-	PREFETCHT1 96(DX)(R8*1)
-	PREFETCHT0 96(DX)(R9*1)
-	PREFETCHT1 160(DX)(R8*1)
-	PREFETCHT0 160(DX)(R9*1)
-	PREFETCHT1 224(DX)(R8*1)
-	PREFETCHT0 224(DX)(R9*1)
+	PREFETCHT1 32(BX)(R9*1)
+	PREFETCHT0 32(BX)(R10*1)
+	PREFETCHT1 96(BX)(R9*1)
+	PREFETCHT0 96(BX)(R10*1)
+	PREFETCHT1 160(BX)(R9*1)
+	PREFETCHT0 160(BX)(R10*1)
+	PREFETCHT1 224(BX)(R9*1)
+	PREFETCHT0 224(BX)(R10*1)
 
 group01:
-	VMOVUPS      32(DX), Y1
-	VMOVUPS      64(DX), Y2
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      64(BX), Y2
 	VPAND        Y0, Y1, Y3
 	VPAND        Y0, Y2, Y4
 	VPBROADCASTD (CX), Y5
@@ -4743,8 +4743,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      96(DX), Y1
-	VMOVUPS      128(DX), Y2
+	VMOVUPS      96(BX), Y1
+	VMOVUPS      128(BX), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -4761,8 +4761,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      160(DX), Y1
-	VMOVUPS      192(DX), Y2
+	VMOVUPS      160(BX), Y1
+	VMOVUPS      192(BX), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -4779,8 +4779,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      224(DX), Y1
-	VMOVUPS      256(DX), Y2
+	VMOVUPS      224(BX), Y1
+	VMOVUPS      256(BX), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -4800,13 +4800,13 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
-	VPBROADCASTD (SI)(DI*1), Y1
+	VPBROADCASTD (DI)(R8*1), Y1
 	VPSRAD       $0x04, Y1, Y1
 	VPADDD       Y1, Y3, Y3
 	VPADDD       Y1, Y4, Y4
-	VCVTPH2PS    (DX), Y1
-	VCVTPH2PS    16(DX), Y2
-	VBROADCASTSS (SI), Y5
+	VCVTPH2PS    (BX), Y1
+	VCVTPH2PS    16(BX), Y2
+	VBROADCASTSS (DI), Y5
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y1, Y3, Y3
@@ -4817,16 +4817,16 @@ group01:
 	VADDPS       32(AX), Y4, Y4
 	VMOVUPS      Y3, (AX)
 	VMOVUPS      Y4, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+288, DX
-	SUBQ         $+32, BX
+	ADDQ         $+288, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -4876,8 +4876,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
@@ -4893,8 +4893,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -5162,8 +5162,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -5413,8 +5413,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -5620,8 +5620,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -5641,51 +5641,51 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    64(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    64(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
-	PREFETCHT1 128(R10)(R8*1)
-	PREFETCHT0 128(R10)(R9*1)
-	PREFETCHT1 192(R10)(R8*1)
-	PREFETCHT0 192(R10)(R9*1)
-	PREFETCHT1 256(R10)(R8*1)
-	PREFETCHT0 256(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
+	PREFETCHT1 192(R11)(R9*1)
+	PREFETCHT0 192(R11)(R10*1)
+	PREFETCHT1 256(R11)(R9*1)
+	PREFETCHT0 256(R11)(R10*1)
 
 group01:
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	VMOVUPS      32(R10), Y3
-	VMOVUPS      64(R10), Y4
+	VMOVUPS      32(R11), Y3
+	VMOVUPS      64(R11), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD (CX), Y7
@@ -5698,8 +5698,8 @@ group01:
 	VPBROADCASTD 16(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      96(R10), Y3
-	VMOVUPS      128(R10), Y4
+	VMOVUPS      96(R11), Y3
+	VMOVUPS      128(R11), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -5712,8 +5712,8 @@ group01:
 	VPBROADCASTD 20(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      160(R10), Y3
-	VMOVUPS      192(R10), Y4
+	VMOVUPS      160(R11), Y3
+	VMOVUPS      192(R11), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -5726,8 +5726,8 @@ group01:
 	VPBROADCASTD 24(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      224(R10), Y3
-	VMOVUPS      256(R10), Y4
+	VMOVUPS      224(R11), Y3
+	VMOVUPS      256(R11), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -5740,23 +5740,23 @@ group01:
 	VPBROADCASTD 28(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VCVTPH2PS    (DX), Y3
-	VPMOVZXBD    (R10), Y4
+	VCVTPH2PS    (BX), Y3
+	VPMOVZXBD    (R11), Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VCVTPH2PS    16(DX), Y4
-	VPMOVZXBD    8(R10), Y5
+	VCVTPH2PS    16(BX), Y4
+	VPMOVZXBD    8(R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    32(DX), Y5
-	VPMOVZXBD    16(R10), Y6
+	VCVTPH2PS    32(BX), Y5
+	VPMOVZXBD    16(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VCVTPH2PS    48(DX), Y6
-	VPMOVZXBD    24(R10), Y7
+	VCVTPH2PS    48(BX), Y6
+	VPMOVZXBD    24(R11), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
-	VBROADCASTSS (SI), Y7
+	VBROADCASTSS (DI), Y7
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y3, Y1, Y1
@@ -5765,26 +5765,26 @@ group01:
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y4, Y2, Y2
 	VADDPS       32(AX), Y2, Y2
-	VBROADCASTSS (SI)(DI*1), Y3
+	VBROADCASTSS (DI)(R8*1), Y3
 	VMULPS       Y5, Y3, Y4
 	VADDPS       Y4, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMULPS       Y6, Y3, Y1
 	VADDPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+288, R10
-	SUBQ         $+32, R11
+	ADDQ         $+288, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -5834,8 +5834,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
@@ -5851,8 +5851,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -6177,8 +6177,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -6471,8 +6471,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -6707,8 +6707,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -6728,49 +6728,49 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    64(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    64(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
-	PREFETCHT1 128(R10)(R8*1)
-	PREFETCHT0 128(R10)(R9*1)
-	PREFETCHT1 192(R10)(R8*1)
-	PREFETCHT0 192(R10)(R9*1)
-	PREFETCHT1 256(R10)(R8*1)
-	PREFETCHT0 256(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
+	PREFETCHT1 192(R11)(R9*1)
+	PREFETCHT0 192(R11)(R10*1)
+	PREFETCHT1 256(R11)(R9*1)
+	PREFETCHT0 256(R11)(R10*1)
 
 group01:
-	VMOVUPS      32(R10), Y1
-	VMOVUPS      64(R10), Y2
+	VMOVUPS      32(R11), Y1
+	VMOVUPS      64(R11), Y2
 	VPAND        Y0, Y1, Y3
 	VPAND        Y0, Y2, Y4
 	VPBROADCASTD (CX), Y5
@@ -6785,8 +6785,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      96(R10), Y1
-	VMOVUPS      128(R10), Y2
+	VMOVUPS      96(R11), Y1
+	VMOVUPS      128(R11), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -6803,8 +6803,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      160(R10), Y1
-	VMOVUPS      192(R10), Y2
+	VMOVUPS      160(R11), Y1
+	VMOVUPS      192(R11), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -6821,8 +6821,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      224(R10), Y1
-	VMOVUPS      256(R10), Y2
+	VMOVUPS      224(R11), Y1
+	VMOVUPS      256(R11), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -6842,23 +6842,23 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
-	VCVTPH2PS    (DX), Y1
-	VPMOVZXBD    (R10), Y2
+	VCVTPH2PS    (BX), Y1
+	VPMOVZXBD    (R11), Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y2, Y1, Y1
-	VCVTPH2PS    16(DX), Y2
-	VPMOVZXBD    8(R10), Y5
+	VCVTPH2PS    16(BX), Y2
+	VPMOVZXBD    8(R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y2, Y2
-	VCVTPH2PS    32(DX), Y5
-	VPMOVZXBD    16(R10), Y6
+	VCVTPH2PS    32(BX), Y5
+	VPMOVZXBD    16(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VCVTPH2PS    48(DX), Y6
-	VPMOVZXBD    24(R10), Y7
+	VCVTPH2PS    48(BX), Y6
+	VPMOVZXBD    24(R11), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
-	VBROADCASTSS (SI), Y7
+	VBROADCASTSS (DI), Y7
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y7, Y3, Y3
 	VMULPS       Y1, Y3, Y3
@@ -6867,26 +6867,26 @@ group01:
 	VMULPS       Y7, Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VADDPS       32(AX), Y4, Y4
-	VBROADCASTSS (SI)(DI*1), Y1
+	VBROADCASTSS (DI)(R8*1), Y1
 	VMULPS       Y5, Y1, Y2
 	VADDPS       Y2, Y3, Y3
 	VMOVUPS      Y3, (AX)
 	VMULPS       Y6, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+288, R10
-	SUBQ         $+32, R11
+	ADDQ         $+288, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -6937,8 +6937,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -6954,8 +6954,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -7349,8 +7349,8 @@ group14:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -7714,8 +7714,8 @@ group13:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -8023,8 +8023,8 @@ group12:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -8044,51 +8044,51 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    32(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
-	PREFETCHT1 128(R10)(R8*1)
-	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x02, Y2, Y2
-	VPBROADCASTD (SI)(DI*1), Y3
+	VPBROADCASTD (DI)(R8*1), Y3
 	VPSRAD       $0x02, Y3, Y3
-	VMOVUPS      32(R10), Y4
-	VMOVUPS      64(R10), Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
+	VMOVUPS      32(R11), Y4
+	VMOVUPS      64(R11), Y5
+	VMOVUPS      160(R11), Y6
+	VMOVUPS      192(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x04, Y6, Y6
@@ -8100,10 +8100,10 @@ group01:
 	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      32(R10), Y4
-	VMOVUPS      64(R10), Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
+	VMOVUPS      32(R11), Y4
+	VMOVUPS      64(R11), Y5
+	VMOVUPS      160(R11), Y6
+	VMOVUPS      192(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -8115,10 +8115,10 @@ group01:
 	VPBROADCASTD 8(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
+	VMOVUPS      96(R11), Y4
+	VMOVUPS      128(R11), Y5
+	VMOVUPS      160(R11), Y6
+	VMOVUPS      192(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -8130,10 +8130,10 @@ group01:
 	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
+	VMOVUPS      96(R11), Y4
+	VMOVUPS      128(R11), Y5
+	VMOVUPS      160(R11), Y6
+	VMOVUPS      192(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -8147,15 +8147,15 @@ group01:
 	VPBROADCASTD 12(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    (R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    8(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -8166,28 +8166,28 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
-	TESTQ        R8, R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
+	TESTQ        R9, R9
 	JZ           group11
-	PREFETCHT1   192(R10)(R8*1)
-	PREFETCHT0   192(R10)(R9*1)
-	PREFETCHT1   256(R10)(R8*1)
-	PREFETCHT0   256(R10)(R9*1)
-	PREFETCHT1   320(R10)(R8*1)
-	PREFETCHT0   320(R10)(R9*1)
-	PREFETCHT1   384(R10)(R8*1)
-	PREFETCHT0   384(R10)(R9*1)
+	PREFETCHT1   192(R11)(R9*1)
+	PREFETCHT0   192(R11)(R10*1)
+	PREFETCHT1   256(R11)(R9*1)
+	PREFETCHT0   256(R11)(R10*1)
+	PREFETCHT1   320(R11)(R9*1)
+	PREFETCHT0   320(R11)(R10*1)
+	PREFETCHT1   384(R11)(R9*1)
+	PREFETCHT0   384(R11)(R10*1)
 
 group11:
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x02, Y2, Y2
-	VPBROADCASTD (SI)(DI*1), Y3
+	VPBROADCASTD (DI)(R8*1), Y3
 	VPSRAD       $0x02, Y3, Y3
-	VMOVUPS      224(R10), Y4
-	VMOVUPS      256(R10), Y5
-	VMOVUPS      352(R10), Y6
-	VMOVUPS      384(R10), Y7
+	VMOVUPS      224(R11), Y4
+	VMOVUPS      256(R11), Y5
+	VMOVUPS      352(R11), Y6
+	VMOVUPS      384(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x04, Y6, Y6
@@ -8199,10 +8199,10 @@ group11:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      224(R10), Y4
-	VMOVUPS      256(R10), Y5
-	VMOVUPS      352(R10), Y6
-	VMOVUPS      384(R10), Y7
+	VMOVUPS      224(R11), Y4
+	VMOVUPS      256(R11), Y5
+	VMOVUPS      352(R11), Y6
+	VMOVUPS      384(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -8214,10 +8214,10 @@ group11:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      288(R10), Y4
-	VMOVUPS      320(R10), Y5
-	VMOVUPS      352(R10), Y6
-	VMOVUPS      384(R10), Y7
+	VMOVUPS      288(R11), Y4
+	VMOVUPS      320(R11), Y5
+	VMOVUPS      352(R11), Y6
+	VMOVUPS      384(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -8229,10 +8229,10 @@ group11:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      288(R10), Y4
-	VMOVUPS      320(R10), Y5
-	VMOVUPS      352(R10), Y6
-	VMOVUPS      384(R10), Y7
+	VMOVUPS      288(R11), Y4
+	VMOVUPS      320(R11), Y5
+	VMOVUPS      352(R11), Y6
+	VMOVUPS      384(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -8246,15 +8246,15 @@ group11:
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    16(R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    16(R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    24(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    24(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -8265,19 +8265,19 @@ group11:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+416, R10
-	SUBQ         $+32, R11
+	ADDQ         $+416, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -8666,8 +8666,8 @@ group12:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -8687,47 +8687,47 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    32(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
-	PREFETCHT1 128(R10)(R8*1)
-	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
 
 group01:
-	VMOVUPS      32(R10), Y2
-	VMOVUPS      64(R10), Y3
-	VMOVUPS      160(R10), Y4
-	VMOVUPS      192(R10), Y5
+	VMOVUPS      32(R11), Y2
+	VMOVUPS      64(R11), Y3
+	VMOVUPS      160(R11), Y4
+	VMOVUPS      192(R11), Y5
 	VPAND        Y0, Y2, Y2
 	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
@@ -8739,10 +8739,10 @@ group01:
 	VPBROADCASTD (CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      32(R10), Y4
-	VMOVUPS      64(R10), Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
+	VMOVUPS      32(R11), Y4
+	VMOVUPS      64(R11), Y5
+	VMOVUPS      160(R11), Y6
+	VMOVUPS      192(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -8759,10 +8759,10 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
+	VMOVUPS      96(R11), Y4
+	VMOVUPS      128(R11), Y5
+	VMOVUPS      160(R11), Y6
+	VMOVUPS      192(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -8774,10 +8774,10 @@ group01:
 	VPBROADCASTD 4(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVUPS      96(R10), Y6
-	VMOVUPS      128(R10), Y7
-	VMOVUPS      160(R10), Y8
-	VMOVUPS      192(R10), Y9
+	VMOVUPS      96(R11), Y6
+	VMOVUPS      128(R11), Y7
+	VMOVUPS      160(R11), Y8
+	VMOVUPS      192(R11), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -8798,19 +8798,19 @@ group01:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
 	VPADDD       Y5, Y3, Y3
-	VPBROADCASTD (SI)(DI*1), Y4
+	VPBROADCASTD (DI)(R8*1), Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    (R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    8(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -8821,24 +8821,24 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
-	TESTQ        R8, R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
+	TESTQ        R9, R9
 	JZ           group11
-	PREFETCHT1   192(R10)(R8*1)
-	PREFETCHT0   192(R10)(R9*1)
-	PREFETCHT1   256(R10)(R8*1)
-	PREFETCHT0   256(R10)(R9*1)
-	PREFETCHT1   320(R10)(R8*1)
-	PREFETCHT0   320(R10)(R9*1)
-	PREFETCHT1   384(R10)(R8*1)
-	PREFETCHT0   384(R10)(R9*1)
+	PREFETCHT1   192(R11)(R9*1)
+	PREFETCHT0   192(R11)(R10*1)
+	PREFETCHT1   256(R11)(R9*1)
+	PREFETCHT0   256(R11)(R10*1)
+	PREFETCHT1   320(R11)(R9*1)
+	PREFETCHT0   320(R11)(R10*1)
+	PREFETCHT1   384(R11)(R9*1)
+	PREFETCHT0   384(R11)(R10*1)
 
 group11:
-	VMOVUPS      224(R10), Y2
-	VMOVUPS      256(R10), Y3
-	VMOVUPS      352(R10), Y4
-	VMOVUPS      384(R10), Y5
+	VMOVUPS      224(R11), Y2
+	VMOVUPS      256(R11), Y3
+	VMOVUPS      352(R11), Y4
+	VMOVUPS      384(R11), Y5
 	VPAND        Y0, Y2, Y2
 	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
@@ -8850,10 +8850,10 @@ group11:
 	VPBROADCASTD 16(CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      224(R10), Y4
-	VMOVUPS      256(R10), Y5
-	VMOVUPS      352(R10), Y6
-	VMOVUPS      384(R10), Y7
+	VMOVUPS      224(R11), Y4
+	VMOVUPS      256(R11), Y5
+	VMOVUPS      352(R11), Y6
+	VMOVUPS      384(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -8870,10 +8870,10 @@ group11:
 	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      288(R10), Y4
-	VMOVUPS      320(R10), Y5
-	VMOVUPS      352(R10), Y6
-	VMOVUPS      384(R10), Y7
+	VMOVUPS      288(R11), Y4
+	VMOVUPS      320(R11), Y5
+	VMOVUPS      352(R11), Y6
+	VMOVUPS      384(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -8885,10 +8885,10 @@ group11:
 	VPBROADCASTD 20(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
-	VMOVUPS      352(R10), Y8
-	VMOVUPS      384(R10), Y9
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
+	VMOVUPS      352(R11), Y8
+	VMOVUPS      384(R11), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -8909,19 +8909,19 @@ group11:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
 	VPADDD       Y5, Y3, Y3
-	VPBROADCASTD (SI)(DI*1), Y4
+	VPBROADCASTD (DI)(R8*1), Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    16(R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    16(R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    24(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    24(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -8932,19 +8932,19 @@ group11:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+416, R10
-	SUBQ         $+32, R11
+	ADDQ         $+416, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -8994,8 +8994,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
@@ -9011,8 +9011,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -9255,8 +9255,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -9481,8 +9481,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -9663,8 +9663,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -9684,41 +9684,41 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 64(DX)(R8*1)
-	PREFETCHT0 64(DX)(R9*1)
-	PREFETCHT1 128(DX)(R8*1)
-	PREFETCHT0 128(DX)(R9*1)
-	PREFETCHT1 192(DX)(R8*1)
-	PREFETCHT0 192(DX)(R9*1)
-	PREFETCHT1 256(DX)(R8*1)
-	PREFETCHT0 256(DX)(R9*1)
+	PREFETCHT1 64(BX)(R9*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT1 128(BX)(R9*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT1 192(BX)(R9*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT1 256(BX)(R9*1)
+	PREFETCHT0 256(BX)(R10*1)
 
 group01:
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
-	VMOVUPS      64(DX), Y3
-	VMOVUPS      96(DX), Y4
+	VMOVUPS      64(BX), Y3
+	VMOVUPS      96(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD (CX), Y7
@@ -9731,8 +9731,8 @@ group01:
 	VPBROADCASTD 16(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      128(DX), Y3
-	VMOVUPS      160(DX), Y4
+	VMOVUPS      128(BX), Y3
+	VMOVUPS      160(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -9745,8 +9745,8 @@ group01:
 	VPBROADCASTD 20(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      192(DX), Y3
-	VMOVUPS      224(DX), Y4
+	VMOVUPS      192(BX), Y3
+	VMOVUPS      224(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -9759,8 +9759,8 @@ group01:
 	VPBROADCASTD 24(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VMOVUPS      256(DX), Y3
-	VMOVUPS      288(DX), Y4
+	VMOVUPS      256(BX), Y3
+	VMOVUPS      288(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -9773,11 +9773,11 @@ group01:
 	VPBROADCASTD 28(CX), Y5
 	LONG         $0x5065e2c4; BYTE $0xcd // {vex} vpdpbusd %ymm5, %ymm3, %ymm1
 	LONG         $0x505de2c4; BYTE $0xd5 // {vex} vpdpbusd %ymm5, %ymm4, %ymm2
-	VCVTPH2PS    (DX), Y3
-	VCVTPH2PS    16(DX), Y4
-	VCVTPH2PS    32(DX), Y5
-	VCVTPH2PS    48(DX), Y6
-	VBROADCASTSS (SI), Y7
+	VCVTPH2PS    (BX), Y3
+	VCVTPH2PS    16(BX), Y4
+	VCVTPH2PS    32(BX), Y5
+	VCVTPH2PS    48(BX), Y6
+	VBROADCASTSS (DI), Y7
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y7, Y1, Y1
 	VMULPS       Y3, Y1, Y1
@@ -9786,23 +9786,23 @@ group01:
 	VMULPS       Y7, Y2, Y2
 	VMULPS       Y4, Y2, Y2
 	VADDPS       32(AX), Y2, Y2
-	VBROADCASTSS (SI)(DI*1), Y3
+	VBROADCASTSS (DI)(R8*1), Y3
 	VMULPS       Y5, Y3, Y4
 	VADDPS       Y4, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMULPS       Y6, Y3, Y1
 	VADDPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+320, DX
-	SUBQ         $+32, BX
+	ADDQ         $+320, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -9852,8 +9852,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y1, Y1, Y1
@@ -9869,8 +9869,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -10170,8 +10170,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -10439,8 +10439,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -10650,8 +10650,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -10671,39 +10671,39 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 64(DX)(R8*1)
-	PREFETCHT0 64(DX)(R9*1)
-	PREFETCHT1 128(DX)(R8*1)
-	PREFETCHT0 128(DX)(R9*1)
-	PREFETCHT1 192(DX)(R8*1)
-	PREFETCHT0 192(DX)(R9*1)
-	PREFETCHT1 256(DX)(R8*1)
-	PREFETCHT0 256(DX)(R9*1)
+	PREFETCHT1 64(BX)(R9*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT1 128(BX)(R9*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT1 192(BX)(R9*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT1 256(BX)(R9*1)
+	PREFETCHT0 256(BX)(R10*1)
 
 group01:
-	VMOVUPS      64(DX), Y1
-	VMOVUPS      96(DX), Y2
+	VMOVUPS      64(BX), Y1
+	VMOVUPS      96(BX), Y2
 	VPAND        Y0, Y1, Y3
 	VPAND        Y0, Y2, Y4
 	VPBROADCASTD (CX), Y5
@@ -10718,8 +10718,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      128(DX), Y1
-	VMOVUPS      160(DX), Y2
+	VMOVUPS      128(BX), Y1
+	VMOVUPS      160(BX), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 4(CX), Y7
@@ -10736,8 +10736,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      192(DX), Y1
-	VMOVUPS      224(DX), Y2
+	VMOVUPS      192(BX), Y1
+	VMOVUPS      224(BX), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 8(CX), Y7
@@ -10754,8 +10754,8 @@ group01:
 	VPADDW       Y1, Y3, Y3
 	VPMADDUBSW   Y5, Y2, Y1
 	VPADDW       Y1, Y4, Y4
-	VMOVUPS      256(DX), Y1
-	VMOVUPS      288(DX), Y2
+	VMOVUPS      256(BX), Y1
+	VMOVUPS      288(BX), Y2
 	VPAND        Y0, Y1, Y5
 	VPAND        Y0, Y2, Y6
 	VPBROADCASTD 12(CX), Y7
@@ -10775,11 +10775,11 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y1
 	VPMADDWD     Y1, Y3, Y3
 	VPMADDWD     Y1, Y4, Y4
-	VCVTPH2PS    (DX), Y1
-	VCVTPH2PS    16(DX), Y2
-	VCVTPH2PS    32(DX), Y5
-	VCVTPH2PS    48(DX), Y6
-	VBROADCASTSS (SI), Y7
+	VCVTPH2PS    (BX), Y1
+	VCVTPH2PS    16(BX), Y2
+	VCVTPH2PS    32(BX), Y5
+	VCVTPH2PS    48(BX), Y6
+	VBROADCASTSS (DI), Y7
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y7, Y3, Y3
 	VMULPS       Y1, Y3, Y3
@@ -10788,23 +10788,23 @@ group01:
 	VMULPS       Y7, Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VADDPS       32(AX), Y4, Y4
-	VBROADCASTSS (SI)(DI*1), Y1
+	VBROADCASTSS (DI)(R8*1), Y1
 	VMULPS       Y5, Y1, Y2
 	VADDPS       Y2, Y3, Y3
 	VMOVUPS      Y3, (AX)
 	VMULPS       Y6, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+320, DX
-	SUBQ         $+32, BX
+	ADDQ         $+320, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -10855,8 +10855,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -10872,8 +10872,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -11174,8 +11174,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -11461,8 +11461,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -11707,8 +11707,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -11728,47 +11728,47 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 32(DX)(R8*1)
-	PREFETCHT0 32(DX)(R9*1)
-	PREFETCHT1 96(DX)(R8*1)
-	PREFETCHT0 96(DX)(R9*1)
-	PREFETCHT1 160(DX)(R8*1)
-	PREFETCHT0 160(DX)(R9*1)
-	PREFETCHT1 224(DX)(R8*1)
-	PREFETCHT0 224(DX)(R9*1)
-	PREFETCHT1 288(DX)(R8*1)
-	PREFETCHT0 288(DX)(R9*1)
+	PREFETCHT1 32(BX)(R9*1)
+	PREFETCHT0 32(BX)(R10*1)
+	PREFETCHT1 96(BX)(R9*1)
+	PREFETCHT0 96(BX)(R10*1)
+	PREFETCHT1 160(BX)(R9*1)
+	PREFETCHT0 160(BX)(R10*1)
+	PREFETCHT1 224(BX)(R9*1)
+	PREFETCHT0 224(BX)(R10*1)
+	PREFETCHT1 288(BX)(R9*1)
+	PREFETCHT0 288(BX)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x03, Y2, Y2
-	VPBROADCASTD (SI)(DI*1), Y3
+	VPBROADCASTD (DI)(R8*1), Y3
 	VPSRAD       $0x03, Y3, Y3
-	VMOVUPS      32(DX), Y4
-	VMOVUPS      64(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x04, Y6, Y6
@@ -11780,10 +11780,10 @@ group01:
 	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      32(DX), Y4
-	VMOVUPS      64(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -11795,10 +11795,10 @@ group01:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      128(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      128(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x03, Y6, Y6
@@ -11810,10 +11810,10 @@ group01:
 	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      128(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      128(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -11827,10 +11827,10 @@ group01:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      160(DX), Y4
-	VMOVUPS      192(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      192(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -11842,10 +11842,10 @@ group01:
 	VPBROADCASTD 8(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      160(DX), Y4
-	VMOVUPS      192(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      192(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -11859,10 +11859,10 @@ group01:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      224(DX), Y4
-	VMOVUPS      256(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      224(BX), Y4
+	VMOVUPS      256(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x01, Y6, Y6
@@ -11874,10 +11874,10 @@ group01:
 	VPBROADCASTD 12(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      224(DX), Y4
-	VMOVUPS      256(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      224(BX), Y4
+	VMOVUPS      256(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -11891,9 +11891,9 @@ group01:
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VCVTPH2PS    16(DX), Y5
-	VBROADCASTSS (SI), Y6
+	VCVTPH2PS    (BX), Y4
+	VCVTPH2PS    16(BX), Y5
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -11904,16 +11904,16 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+352, DX
-	SUBQ         $+32, BX
+	ADDQ         $+352, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -12233,8 +12233,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -12254,43 +12254,43 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 32(DX)(R8*1)
-	PREFETCHT0 32(DX)(R9*1)
-	PREFETCHT1 96(DX)(R8*1)
-	PREFETCHT0 96(DX)(R9*1)
-	PREFETCHT1 160(DX)(R8*1)
-	PREFETCHT0 160(DX)(R9*1)
-	PREFETCHT1 224(DX)(R8*1)
-	PREFETCHT0 224(DX)(R9*1)
-	PREFETCHT1 288(DX)(R8*1)
-	PREFETCHT0 288(DX)(R9*1)
+	PREFETCHT1 32(BX)(R9*1)
+	PREFETCHT0 32(BX)(R10*1)
+	PREFETCHT1 96(BX)(R9*1)
+	PREFETCHT0 96(BX)(R10*1)
+	PREFETCHT1 160(BX)(R9*1)
+	PREFETCHT0 160(BX)(R10*1)
+	PREFETCHT1 224(BX)(R9*1)
+	PREFETCHT0 224(BX)(R10*1)
+	PREFETCHT1 288(BX)(R9*1)
+	PREFETCHT0 288(BX)(R10*1)
 
 group01:
-	VMOVUPS      32(DX), Y2
-	VMOVUPS      64(DX), Y3
-	VMOVUPS      288(DX), Y4
-	VMOVUPS      320(DX), Y5
+	VMOVUPS      32(BX), Y2
+	VMOVUPS      64(BX), Y3
+	VMOVUPS      288(BX), Y4
+	VMOVUPS      320(BX), Y5
 	VPAND        Y0, Y2, Y2
 	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
@@ -12302,10 +12302,10 @@ group01:
 	VPBROADCASTD (CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      32(DX), Y4
-	VMOVUPS      64(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -12319,10 +12319,10 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      128(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      128(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x03, Y6, Y6
@@ -12336,10 +12336,10 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      128(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      128(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -12358,10 +12358,10 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      160(DX), Y4
-	VMOVUPS      192(DX), Y5
-	VMOVUPS      288(DX), Y6
-	VMOVUPS      320(DX), Y7
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      192(BX), Y5
+	VMOVUPS      288(BX), Y6
+	VMOVUPS      320(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -12373,10 +12373,10 @@ group01:
 	VPBROADCASTD 8(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVUPS      160(DX), Y6
-	VMOVUPS      192(DX), Y7
-	VMOVUPS      288(DX), Y8
-	VMOVUPS      320(DX), Y9
+	VMOVUPS      160(BX), Y6
+	VMOVUPS      192(BX), Y7
+	VMOVUPS      288(BX), Y8
+	VMOVUPS      320(BX), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -12392,10 +12392,10 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      224(DX), Y6
-	VMOVUPS      256(DX), Y7
-	VMOVUPS      288(DX), Y8
-	VMOVUPS      320(DX), Y9
+	VMOVUPS      224(BX), Y6
+	VMOVUPS      256(BX), Y7
+	VMOVUPS      288(BX), Y8
+	VMOVUPS      320(BX), Y9
 	VPAND        Y0, Y6, Y6
 	VPAND        Y0, Y7, Y7
 	VPSLLD       $0x01, Y8, Y8
@@ -12409,10 +12409,10 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      224(DX), Y6
-	VMOVUPS      256(DX), Y7
-	VMOVUPS      288(DX), Y8
-	VMOVUPS      320(DX), Y9
+	VMOVUPS      224(BX), Y6
+	VMOVUPS      256(BX), Y7
+	VMOVUPS      288(BX), Y8
+	VMOVUPS      320(BX), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -12433,13 +12433,13 @@ group01:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
 	VPADDD       Y5, Y3, Y3
-	VPBROADCASTD (SI)(DI*1), Y4
+	VPBROADCASTD (DI)(R8*1), Y4
 	VPSRAD       $0x03, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
-	VCVTPH2PS    (DX), Y4
-	VCVTPH2PS    16(DX), Y5
-	VBROADCASTSS (SI), Y6
+	VCVTPH2PS    (BX), Y4
+	VCVTPH2PS    16(BX), Y5
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -12450,16 +12450,16 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+352, DX
-	SUBQ         $+32, BX
+	ADDQ         $+352, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -12510,8 +12510,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -12527,8 +12527,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -12843,8 +12843,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -13141,8 +13141,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -13395,8 +13395,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -13416,45 +13416,45 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 64(DX)(R8*1)
-	PREFETCHT0 64(DX)(R9*1)
-	PREFETCHT1 128(DX)(R8*1)
-	PREFETCHT0 128(DX)(R9*1)
-	PREFETCHT1 192(DX)(R8*1)
-	PREFETCHT0 192(DX)(R9*1)
-	PREFETCHT1 256(DX)(R8*1)
-	PREFETCHT0 256(DX)(R9*1)
-	PREFETCHT1 320(DX)(R8*1)
-	PREFETCHT0 320(DX)(R9*1)
+	PREFETCHT1 64(BX)(R9*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT1 128(BX)(R9*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT1 192(BX)(R9*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT1 256(BX)(R9*1)
+	PREFETCHT0 256(BX)(R10*1)
+	PREFETCHT1 320(BX)(R9*1)
+	PREFETCHT0 320(BX)(R10*1)
 
 group01:
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	VMOVUPS      64(DX), Y4
-	VMOVUPS      96(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      96(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x04, Y6, Y6
@@ -13466,10 +13466,10 @@ group01:
 	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      64(DX), Y4
-	VMOVUPS      96(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      96(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -13481,10 +13481,10 @@ group01:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      128(DX), Y4
-	VMOVUPS      160(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x03, Y6, Y6
@@ -13496,10 +13496,10 @@ group01:
 	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      128(DX), Y4
-	VMOVUPS      160(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -13513,10 +13513,10 @@ group01:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      192(DX), Y4
-	VMOVUPS      224(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      192(BX), Y4
+	VMOVUPS      224(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -13528,10 +13528,10 @@ group01:
 	VPBROADCASTD 8(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      192(DX), Y4
-	VMOVUPS      224(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      192(BX), Y4
+	VMOVUPS      224(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -13545,10 +13545,10 @@ group01:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      256(DX), Y4
-	VMOVUPS      288(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      256(BX), Y4
+	VMOVUPS      288(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x01, Y6, Y6
@@ -13560,10 +13560,10 @@ group01:
 	VPBROADCASTD 12(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      256(DX), Y4
-	VMOVUPS      288(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      256(BX), Y4
+	VMOVUPS      288(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -13577,11 +13577,11 @@ group01:
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VCVTPH2PS    16(DX), Y5
-	VCVTPH2PS    32(DX), Y6
-	VCVTPH2PS    48(DX), Y7
-	VBROADCASTSS (SI), Y8
+	VCVTPH2PS    (BX), Y4
+	VCVTPH2PS    16(BX), Y5
+	VCVTPH2PS    32(BX), Y6
+	VCVTPH2PS    48(BX), Y7
+	VBROADCASTSS (DI), Y8
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -13590,23 +13590,23 @@ group01:
 	VMULPS       Y8, Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       32(AX), Y3, Y3
-	VBROADCASTSS (SI)(DI*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VMULPS       Y6, Y4, Y5
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMULPS       Y7, Y4, Y2
 	VADDPS       Y2, Y3, Y3
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+384, DX
-	SUBQ         $+32, BX
+	ADDQ         $+384, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -13927,8 +13927,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -13948,43 +13948,43 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 64(DX)(R8*1)
-	PREFETCHT0 64(DX)(R9*1)
-	PREFETCHT1 128(DX)(R8*1)
-	PREFETCHT0 128(DX)(R9*1)
-	PREFETCHT1 192(DX)(R8*1)
-	PREFETCHT0 192(DX)(R9*1)
-	PREFETCHT1 256(DX)(R8*1)
-	PREFETCHT0 256(DX)(R9*1)
-	PREFETCHT1 320(DX)(R8*1)
-	PREFETCHT0 320(DX)(R9*1)
+	PREFETCHT1 64(BX)(R9*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT1 128(BX)(R9*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT1 192(BX)(R9*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT1 256(BX)(R9*1)
+	PREFETCHT0 256(BX)(R10*1)
+	PREFETCHT1 320(BX)(R9*1)
+	PREFETCHT0 320(BX)(R10*1)
 
 group01:
-	VMOVUPS      64(DX), Y2
-	VMOVUPS      96(DX), Y3
-	VMOVUPS      320(DX), Y4
-	VMOVUPS      352(DX), Y5
+	VMOVUPS      64(BX), Y2
+	VMOVUPS      96(BX), Y3
+	VMOVUPS      320(BX), Y4
+	VMOVUPS      352(BX), Y5
 	VPAND        Y0, Y2, Y2
 	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
@@ -13996,10 +13996,10 @@ group01:
 	VPBROADCASTD (CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      64(DX), Y4
-	VMOVUPS      96(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      96(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -14013,10 +14013,10 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      128(DX), Y4
-	VMOVUPS      160(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x03, Y6, Y6
@@ -14030,10 +14030,10 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      128(DX), Y4
-	VMOVUPS      160(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -14052,10 +14052,10 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      192(DX), Y4
-	VMOVUPS      224(DX), Y5
-	VMOVUPS      320(DX), Y6
-	VMOVUPS      352(DX), Y7
+	VMOVUPS      192(BX), Y4
+	VMOVUPS      224(BX), Y5
+	VMOVUPS      320(BX), Y6
+	VMOVUPS      352(BX), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -14067,10 +14067,10 @@ group01:
 	VPBROADCASTD 8(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVUPS      192(DX), Y6
-	VMOVUPS      224(DX), Y7
-	VMOVUPS      320(DX), Y8
-	VMOVUPS      352(DX), Y9
+	VMOVUPS      192(BX), Y6
+	VMOVUPS      224(BX), Y7
+	VMOVUPS      320(BX), Y8
+	VMOVUPS      352(BX), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -14086,10 +14086,10 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      256(DX), Y6
-	VMOVUPS      288(DX), Y7
-	VMOVUPS      320(DX), Y8
-	VMOVUPS      352(DX), Y9
+	VMOVUPS      256(BX), Y6
+	VMOVUPS      288(BX), Y7
+	VMOVUPS      320(BX), Y8
+	VMOVUPS      352(BX), Y9
 	VPAND        Y0, Y6, Y6
 	VPAND        Y0, Y7, Y7
 	VPSLLD       $0x01, Y8, Y8
@@ -14103,10 +14103,10 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      256(DX), Y6
-	VMOVUPS      288(DX), Y7
-	VMOVUPS      320(DX), Y8
-	VMOVUPS      352(DX), Y9
+	VMOVUPS      256(BX), Y6
+	VMOVUPS      288(BX), Y7
+	VMOVUPS      320(BX), Y8
+	VMOVUPS      352(BX), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -14127,11 +14127,11 @@ group01:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
 	VPADDD       Y5, Y3, Y3
-	VCVTPH2PS    (DX), Y4
-	VCVTPH2PS    16(DX), Y5
-	VCVTPH2PS    32(DX), Y6
-	VCVTPH2PS    48(DX), Y7
-	VBROADCASTSS (SI), Y8
+	VCVTPH2PS    (BX), Y4
+	VCVTPH2PS    16(BX), Y5
+	VCVTPH2PS    32(BX), Y6
+	VCVTPH2PS    48(BX), Y7
+	VBROADCASTSS (DI), Y8
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -14140,23 +14140,23 @@ group01:
 	VMULPS       Y8, Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       32(AX), Y3, Y3
-	VBROADCASTSS (SI)(DI*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VMULPS       Y6, Y4, Y5
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMULPS       Y7, Y4, Y2
 	VADDPS       Y2, Y3, Y3
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+384, DX
-	SUBQ         $+32, BX
+	ADDQ         $+384, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -14207,8 +14207,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -14224,8 +14224,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -14565,8 +14565,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -14888,8 +14888,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -15167,8 +15167,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -15188,55 +15188,55 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    64(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    64(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
-	PREFETCHT1 128(R10)(R8*1)
-	PREFETCHT0 128(R10)(R9*1)
-	PREFETCHT1 192(R10)(R8*1)
-	PREFETCHT0 192(R10)(R9*1)
-	PREFETCHT1 256(R10)(R8*1)
-	PREFETCHT0 256(R10)(R9*1)
-	PREFETCHT1 320(R10)(R8*1)
-	PREFETCHT0 320(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
+	PREFETCHT1 192(R11)(R9*1)
+	PREFETCHT0 192(R11)(R10*1)
+	PREFETCHT1 256(R11)(R9*1)
+	PREFETCHT0 256(R11)(R10*1)
+	PREFETCHT1 320(R11)(R9*1)
+	PREFETCHT0 320(R11)(R10*1)
 
 group01:
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	VMOVUPS      32(R10), Y4
-	VMOVUPS      64(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      32(R11), Y4
+	VMOVUPS      64(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x04, Y6, Y6
@@ -15248,10 +15248,10 @@ group01:
 	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      32(R10), Y4
-	VMOVUPS      64(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      32(R11), Y4
+	VMOVUPS      64(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -15263,10 +15263,10 @@ group01:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      96(R11), Y4
+	VMOVUPS      128(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x03, Y6, Y6
@@ -15278,10 +15278,10 @@ group01:
 	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      96(R11), Y4
+	VMOVUPS      128(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -15295,10 +15295,10 @@ group01:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      160(R10), Y4
-	VMOVUPS      192(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      160(R11), Y4
+	VMOVUPS      192(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -15310,10 +15310,10 @@ group01:
 	VPBROADCASTD 8(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      160(R10), Y4
-	VMOVUPS      192(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      160(R11), Y4
+	VMOVUPS      192(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -15327,10 +15327,10 @@ group01:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      224(R10), Y4
-	VMOVUPS      256(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      224(R11), Y4
+	VMOVUPS      256(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x01, Y6, Y6
@@ -15342,10 +15342,10 @@ group01:
 	VPBROADCASTD 12(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      224(R10), Y4
-	VMOVUPS      256(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      224(R11), Y4
+	VMOVUPS      256(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -15359,23 +15359,23 @@ group01:
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VPMOVZXBD    (R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVZXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVZXBD    8(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVZXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VCVTPH2PS    32(DX), Y6
-	VPMOVZXBD    16(R10), Y7
+	VCVTPH2PS    32(BX), Y6
+	VPMOVZXBD    16(R11), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
-	VCVTPH2PS    48(DX), Y7
-	VPMOVZXBD    24(R10), Y8
+	VCVTPH2PS    48(BX), Y7
+	VPMOVZXBD    24(R11), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
-	VBROADCASTSS (SI), Y8
+	VBROADCASTSS (DI), Y8
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -15384,26 +15384,26 @@ group01:
 	VMULPS       Y8, Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       32(AX), Y3, Y3
-	VBROADCASTSS (SI)(DI*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VMULPS       Y6, Y4, Y5
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMULPS       Y7, Y4, Y2
 	VADDPS       Y2, Y3, Y3
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+352, R10
-	SUBQ         $+32, R11
+	ADDQ         $+352, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -15749,8 +15749,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -15770,53 +15770,53 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ offset_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ offset_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    64(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    64(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
-	PREFETCHT1 128(R10)(R8*1)
-	PREFETCHT0 128(R10)(R9*1)
-	PREFETCHT1 192(R10)(R8*1)
-	PREFETCHT0 192(R10)(R9*1)
-	PREFETCHT1 256(R10)(R8*1)
-	PREFETCHT0 256(R10)(R9*1)
-	PREFETCHT1 320(R10)(R8*1)
-	PREFETCHT0 320(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
+	PREFETCHT1 192(R11)(R9*1)
+	PREFETCHT0 192(R11)(R10*1)
+	PREFETCHT1 256(R11)(R9*1)
+	PREFETCHT0 256(R11)(R10*1)
+	PREFETCHT1 320(R11)(R9*1)
+	PREFETCHT0 320(R11)(R10*1)
 
 group01:
-	VMOVUPS      32(R10), Y2
-	VMOVUPS      64(R10), Y3
-	VMOVUPS      288(R10), Y4
-	VMOVUPS      320(R10), Y5
+	VMOVUPS      32(R11), Y2
+	VMOVUPS      64(R11), Y3
+	VMOVUPS      288(R11), Y4
+	VMOVUPS      320(R11), Y5
 	VPAND        Y0, Y2, Y2
 	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
@@ -15828,10 +15828,10 @@ group01:
 	VPBROADCASTD (CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      32(R10), Y4
-	VMOVUPS      64(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      32(R11), Y4
+	VMOVUPS      64(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -15845,10 +15845,10 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      96(R11), Y4
+	VMOVUPS      128(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x03, Y6, Y6
@@ -15862,10 +15862,10 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      96(R11), Y4
+	VMOVUPS      128(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
@@ -15884,10 +15884,10 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      160(R10), Y4
-	VMOVUPS      192(R10), Y5
-	VMOVUPS      288(R10), Y6
-	VMOVUPS      320(R10), Y7
+	VMOVUPS      160(R11), Y4
+	VMOVUPS      192(R11), Y5
+	VMOVUPS      288(R11), Y6
+	VMOVUPS      320(R11), Y7
 	VPAND        Y0, Y4, Y4
 	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x02, Y6, Y6
@@ -15899,10 +15899,10 @@ group01:
 	VPBROADCASTD 8(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
-	VMOVUPS      288(R10), Y8
-	VMOVUPS      320(R10), Y9
+	VMOVUPS      160(R11), Y6
+	VMOVUPS      192(R11), Y7
+	VMOVUPS      288(R11), Y8
+	VMOVUPS      320(R11), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -15918,10 +15918,10 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      224(R10), Y6
-	VMOVUPS      256(R10), Y7
-	VMOVUPS      288(R10), Y8
-	VMOVUPS      320(R10), Y9
+	VMOVUPS      224(R11), Y6
+	VMOVUPS      256(R11), Y7
+	VMOVUPS      288(R11), Y8
+	VMOVUPS      320(R11), Y9
 	VPAND        Y0, Y6, Y6
 	VPAND        Y0, Y7, Y7
 	VPSLLD       $0x01, Y8, Y8
@@ -15935,10 +15935,10 @@ group01:
 	VPADDW       Y6, Y4, Y4
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VMOVUPS      224(R10), Y6
-	VMOVUPS      256(R10), Y7
-	VMOVUPS      288(R10), Y8
-	VMOVUPS      320(R10), Y9
+	VMOVUPS      224(R11), Y6
+	VMOVUPS      256(R11), Y7
+	VMOVUPS      288(R11), Y8
+	VMOVUPS      320(R11), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
@@ -15959,23 +15959,23 @@ group01:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y5
 	VPADDD       Y5, Y3, Y3
-	VCVTPH2PS    (DX), Y4
-	VPMOVZXBD    (R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVZXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVZXBD    8(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVZXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VCVTPH2PS    32(DX), Y6
-	VPMOVZXBD    16(R10), Y7
+	VCVTPH2PS    32(BX), Y6
+	VPMOVZXBD    16(R11), Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y7, Y6, Y6
-	VCVTPH2PS    48(DX), Y7
-	VPMOVZXBD    24(R10), Y8
+	VCVTPH2PS    48(BX), Y7
+	VPMOVZXBD    24(R11), Y8
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y8, Y7, Y7
-	VBROADCASTSS (SI), Y8
+	VBROADCASTSS (DI), Y8
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y8, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -15984,26 +15984,26 @@ group01:
 	VMULPS       Y8, Y3, Y3
 	VMULPS       Y5, Y3, Y3
 	VADDPS       32(AX), Y3, Y3
-	VBROADCASTSS (SI)(DI*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VMULPS       Y6, Y4, Y5
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y2, (AX)
 	VMULPS       Y7, Y4, Y2
 	VADDPS       Y2, Y3, Y3
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+352, R10
-	SUBQ         $+32, R11
+	ADDQ         $+352, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -16054,8 +16054,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -16071,8 +16071,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -16329,8 +16329,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -16572,8 +16572,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -16774,8 +16774,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -16795,43 +16795,43 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 16(DX)(R8*1)
-	PREFETCHT0 16(DX)(R9*1)
-	PREFETCHT1 80(DX)(R8*1)
-	PREFETCHT0 80(DX)(R9*1)
-	PREFETCHT1 144(DX)(R8*1)
-	PREFETCHT0 144(DX)(R9*1)
-	PREFETCHT1 208(DX)(R8*1)
-	PREFETCHT0 208(DX)(R9*1)
+	PREFETCHT1 16(BX)(R9*1)
+	PREFETCHT0 16(BX)(R10*1)
+	PREFETCHT1 80(BX)(R9*1)
+	PREFETCHT0 80(BX)(R10*1)
+	PREFETCHT1 144(BX)(R9*1)
+	PREFETCHT0 144(BX)(R10*1)
+	PREFETCHT1 208(BX)(R9*1)
+	PREFETCHT0 208(BX)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x03, Y2, Y2
-	VPBROADCASTD (SI)(DI*1), Y3
+	VPBROADCASTD (DI)(R8*1), Y3
 	VPSRAD       $0x03, Y3, Y3
-	VMOVUPS      16(DX), Y4
-	VMOVUPS      48(DX), Y5
+	VMOVUPS      16(BX), Y4
+	VMOVUPS      48(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -16848,8 +16848,8 @@ group01:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      80(DX), Y4
-	VMOVUPS      112(DX), Y5
+	VMOVUPS      80(BX), Y4
+	VMOVUPS      112(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -16866,8 +16866,8 @@ group01:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      144(DX), Y4
-	VMOVUPS      176(DX), Y5
+	VMOVUPS      144(BX), Y4
+	VMOVUPS      176(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -16884,8 +16884,8 @@ group01:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      208(DX), Y4
-	VMOVUPS      240(DX), Y5
+	VMOVUPS      208(BX), Y4
+	VMOVUPS      240(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -16903,20 +16903,20 @@ group01:
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
 	VBROADCASTSS f32_00000001<>+0(SB), Y4
-	VPMOVZXBD    (DX), Y5
+	VPMOVZXBD    (BX), Y5
 	VPADDD       Y4, Y5, Y6
 	VPSLLD       $0x15, Y6, Y6
 	VPSUBD       Y4, Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMAXPS       Y6, Y5, Y5
 	VBROADCASTSS f32_00000001<>+0(SB), Y4
-	VPMOVZXBD    8(DX), Y6
+	VPMOVZXBD    8(BX), Y6
 	VPADDD       Y4, Y6, Y7
 	VPSLLD       $0x15, Y7, Y7
 	VPSUBD       Y4, Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VMAXPS       Y7, Y6, Y6
-	VBROADCASTSS (SI), Y4
+	VBROADCASTSS (DI), Y4
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y5, Y2, Y2
@@ -16927,16 +16927,16 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+272, DX
-	SUBQ         $+32, BX
+	ADDQ         $+272, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -17222,8 +17222,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -17243,39 +17243,39 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 16(DX)(R8*1)
-	PREFETCHT0 16(DX)(R9*1)
-	PREFETCHT1 80(DX)(R8*1)
-	PREFETCHT0 80(DX)(R9*1)
-	PREFETCHT1 144(DX)(R8*1)
-	PREFETCHT0 144(DX)(R9*1)
-	PREFETCHT1 208(DX)(R8*1)
-	PREFETCHT0 208(DX)(R9*1)
+	PREFETCHT1 16(BX)(R9*1)
+	PREFETCHT0 16(BX)(R10*1)
+	PREFETCHT1 80(BX)(R9*1)
+	PREFETCHT0 80(BX)(R10*1)
+	PREFETCHT1 144(BX)(R9*1)
+	PREFETCHT0 144(BX)(R10*1)
+	PREFETCHT1 208(BX)(R9*1)
+	PREFETCHT0 208(BX)(R10*1)
 
 group01:
-	VMOVUPS      16(DX), Y2
-	VMOVUPS      48(DX), Y3
+	VMOVUPS      16(BX), Y2
+	VMOVUPS      48(BX), Y3
 	VPAND        Y0, Y2, Y4
 	VPAND        Y0, Y3, Y5
 	VPSHUFB      Y4, Y1, Y4
@@ -17294,8 +17294,8 @@ group01:
 	VPADDW       Y2, Y4, Y4
 	VPMADDUBSW   Y6, Y3, Y2
 	VPADDW       Y2, Y5, Y5
-	VMOVUPS      80(DX), Y2
-	VMOVUPS      112(DX), Y3
+	VMOVUPS      80(BX), Y2
+	VMOVUPS      112(BX), Y3
 	VPAND        Y0, Y2, Y6
 	VPAND        Y0, Y3, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -17319,8 +17319,8 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y2
 	VPMADDWD     Y2, Y4, Y4
 	VPMADDWD     Y2, Y5, Y5
-	VMOVUPS      144(DX), Y2
-	VMOVUPS      176(DX), Y3
+	VMOVUPS      144(BX), Y2
+	VMOVUPS      176(BX), Y3
 	VPAND        Y0, Y2, Y6
 	VPAND        Y0, Y3, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -17339,8 +17339,8 @@ group01:
 	VPADDW       Y2, Y6, Y6
 	VPMADDUBSW   Y8, Y3, Y2
 	VPADDW       Y2, Y7, Y7
-	VMOVUPS      208(DX), Y2
-	VMOVUPS      240(DX), Y3
+	VMOVUPS      208(BX), Y2
+	VMOVUPS      240(BX), Y3
 	VPAND        Y0, Y2, Y8
 	VPAND        Y0, Y3, Y9
 	VPSHUFB      Y8, Y1, Y8
@@ -17366,25 +17366,25 @@ group01:
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y2, Y7, Y7
 	VPADDD       Y7, Y5, Y5
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x03, Y2, Y2
 	VPADDD       Y2, Y4, Y4
 	VPADDD       Y2, Y5, Y5
 	VBROADCASTSS f32_00000001<>+0(SB), Y2
-	VPMOVZXBD    (DX), Y3
+	VPMOVZXBD    (BX), Y3
 	VPADDD       Y2, Y3, Y6
 	VPSLLD       $0x15, Y6, Y6
 	VPSUBD       Y2, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMAXPS       Y6, Y3, Y3
 	VBROADCASTSS f32_00000001<>+0(SB), Y2
-	VPMOVZXBD    8(DX), Y6
+	VPMOVZXBD    8(BX), Y6
 	VPADDD       Y2, Y6, Y7
 	VPSLLD       $0x15, Y7, Y7
 	VPSUBD       Y2, Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
 	VMAXPS       Y7, Y6, Y6
-	VBROADCASTSS (SI), Y2
+	VBROADCASTSS (DI), Y2
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VMULPS       Y3, Y4, Y4
@@ -17395,16 +17395,16 @@ group01:
 	VADDPS       32(AX), Y5, Y5
 	VMOVUPS      Y4, (AX)
 	VMOVUPS      Y5, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+272, DX
-	SUBQ         $+32, BX
+	ADDQ         $+272, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -17455,8 +17455,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -17472,8 +17472,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -17710,8 +17710,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -17935,8 +17935,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -18121,8 +18121,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -18142,41 +18142,41 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 32(DX)(R8*1)
-	PREFETCHT0 32(DX)(R9*1)
-	PREFETCHT1 96(DX)(R8*1)
-	PREFETCHT0 96(DX)(R9*1)
-	PREFETCHT1 160(DX)(R8*1)
-	PREFETCHT0 160(DX)(R9*1)
-	PREFETCHT1 224(DX)(R8*1)
-	PREFETCHT0 224(DX)(R9*1)
+	PREFETCHT1 32(BX)(R9*1)
+	PREFETCHT0 32(BX)(R10*1)
+	PREFETCHT1 96(BX)(R9*1)
+	PREFETCHT0 96(BX)(R10*1)
+	PREFETCHT1 160(BX)(R9*1)
+	PREFETCHT0 160(BX)(R10*1)
+	PREFETCHT1 224(BX)(R9*1)
+	PREFETCHT0 224(BX)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y2
-	VPBROADCASTD (SI)(DI*1), Y3
-	VMOVUPS      32(DX), Y4
-	VMOVUPS      64(DX), Y5
+	VPBROADCASTD (DI)(R8*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      64(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -18193,8 +18193,8 @@ group01:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      128(DX), Y5
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      128(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -18211,8 +18211,8 @@ group01:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      160(DX), Y4
-	VMOVUPS      192(DX), Y5
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      192(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -18229,8 +18229,8 @@ group01:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      224(DX), Y4
-	VMOVUPS      256(DX), Y5
+	VMOVUPS      224(BX), Y4
+	VMOVUPS      256(BX), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -18247,9 +18247,9 @@ group01:
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VCVTPH2PS    16(DX), Y5
-	VBROADCASTSS (SI), Y6
+	VCVTPH2PS    (BX), Y4
+	VCVTPH2PS    16(BX), Y5
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -18260,16 +18260,16 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+288, DX
-	SUBQ         $+32, BX
+	ADDQ         $+288, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -18603,8 +18603,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -18624,40 +18624,40 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), DI
-	MOVQ DI, R8
-	SHRQ $0x02, R8
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         begun1
-	PREFETCHT1 (DX)(DI*1)
-	PREFETCHT0 (DX)(R8*1)
+	PREFETCHT1 (BX)(R8*1)
+	PREFETCHT0 (BX)(R9*1)
 
 begun1:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         group01
-	PREFETCHT1 32(DX)(DI*1)
-	PREFETCHT0 32(DX)(R8*1)
-	PREFETCHT1 96(DX)(DI*1)
-	PREFETCHT0 96(DX)(R8*1)
-	PREFETCHT1 160(DX)(DI*1)
-	PREFETCHT0 160(DX)(R8*1)
-	PREFETCHT1 224(DX)(DI*1)
-	PREFETCHT0 224(DX)(R8*1)
+	PREFETCHT1 32(BX)(R8*1)
+	PREFETCHT0 32(BX)(R9*1)
+	PREFETCHT1 96(BX)(R8*1)
+	PREFETCHT0 96(BX)(R9*1)
+	PREFETCHT1 160(BX)(R8*1)
+	PREFETCHT0 160(BX)(R9*1)
+	PREFETCHT1 224(BX)(R8*1)
+	PREFETCHT0 224(BX)(R9*1)
 
 group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y2
-	VMOVUPS      32(DX), Y3
-	VMOVUPS      64(DX), Y4
+	VMOVUPS      32(BX), Y3
+	VMOVUPS      64(BX), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPSHUFB      Y5, Y1, Y5
@@ -18688,8 +18688,8 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VMOVUPS      96(DX), Y3
-	VMOVUPS      128(DX), Y4
+	VMOVUPS      96(BX), Y3
+	VMOVUPS      128(BX), Y4
 	VPAND        Y0, Y3, Y7
 	VPAND        Y0, Y4, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -18722,8 +18722,8 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VMOVUPS      160(DX), Y3
-	VMOVUPS      192(DX), Y4
+	VMOVUPS      160(BX), Y3
+	VMOVUPS      192(BX), Y4
 	VPAND        Y0, Y3, Y7
 	VPAND        Y0, Y4, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -18756,8 +18756,8 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VMOVUPS      224(DX), Y3
-	VMOVUPS      256(DX), Y4
+	VMOVUPS      224(BX), Y3
+	VMOVUPS      256(BX), Y4
 	VPAND        Y0, Y3, Y7
 	VPAND        Y0, Y4, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -18790,9 +18790,9 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VCVTPH2PS    (DX), Y2
-	VCVTPH2PS    16(DX), Y3
-	VBROADCASTSS (SI), Y4
+	VCVTPH2PS    (BX), Y2
+	VCVTPH2PS    16(BX), Y3
+	VBROADCASTSS (DI), Y4
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
 	VMULPS       Y2, Y5, Y5
@@ -18803,16 +18803,16 @@ group01:
 	VADDPS       32(AX), Y6, Y6
 	VMOVUPS      Y5, (AX)
 	VMOVUPS      Y6, 32(AX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (DI)(R10*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+288, DX
-	SUBQ         $+32, BX
+	ADDQ         $+288, BX
+	SUBQ         $+32, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -18873,8 +18873,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -18890,8 +18890,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -19147,8 +19147,8 @@ group04:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -19391,8 +19391,8 @@ group03:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -19596,8 +19596,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -19617,51 +19617,51 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    32(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
-	PREFETCHT1 128(R10)(R8*1)
-	PREFETCHT0 128(R10)(R9*1)
-	PREFETCHT1 192(R10)(R8*1)
-	PREFETCHT0 192(R10)(R9*1)
-	PREFETCHT1 256(R10)(R8*1)
-	PREFETCHT0 256(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
+	PREFETCHT1 128(R11)(R9*1)
+	PREFETCHT0 128(R11)(R10*1)
+	PREFETCHT1 192(R11)(R9*1)
+	PREFETCHT0 192(R11)(R10*1)
+	PREFETCHT1 256(R11)(R9*1)
+	PREFETCHT0 256(R11)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y2
-	VPBROADCASTD (SI)(DI*1), Y3
-	VMOVUPS      16(R10), Y4
-	VMOVUPS      48(R10), Y5
+	VPBROADCASTD (DI)(R8*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y3
+	VMOVUPS      16(R11), Y4
+	VMOVUPS      48(R11), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -19678,8 +19678,8 @@ group01:
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      80(R10), Y4
-	VMOVUPS      112(R10), Y5
+	VMOVUPS      80(R11), Y4
+	VMOVUPS      112(R11), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -19696,8 +19696,8 @@ group01:
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      144(R10), Y4
-	VMOVUPS      176(R10), Y5
+	VMOVUPS      144(R11), Y4
+	VMOVUPS      176(R11), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -19714,8 +19714,8 @@ group01:
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      208(R10), Y4
-	VMOVUPS      240(R10), Y5
+	VMOVUPS      208(R11), Y4
+	VMOVUPS      240(R11), Y5
 	VPAND        Y0, Y4, Y6
 	VPAND        Y0, Y5, Y7
 	VPSHUFB      Y6, Y1, Y6
@@ -19732,15 +19732,15 @@ group01:
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    (R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    8(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -19751,19 +19751,19 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+272, R10
-	SUBQ         $+32, R11
+	ADDQ         $+272, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -20106,8 +20106,8 @@ group02:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -20127,50 +20127,50 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), DI
-	MOVQ DI, R8
-	SHRQ $0x02, R8
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R8
+	MOVQ R8, R9
+	SHRQ $0x02, R9
 
 block1:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         begun1
-	PREFETCHT1 (DX)(DI*1)
-	PREFETCHT0 (DX)(R8*1)
+	PREFETCHT1 (BX)(R8*1)
+	PREFETCHT0 (BX)(R9*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R9
-	MOVQ    $0x00000100, R10
-	CMPQ    BX, R10
-	CMOVQLT BX, R10
-	SUBQ    R10, BX
+	LEAQ    32(BX), R10
+	MOVQ    $0x00000100, R11
+	CMPQ    SI, R11
+	CMOVQLT SI, R11
+	SUBQ    R11, SI
 
 sub1:
-	TESTQ      DI, DI
+	TESTQ      R8, R8
 	JZ         group01
-	PREFETCHT1 (R9)(DI*1)
-	PREFETCHT0 (R9)(R8*1)
-	PREFETCHT1 64(R9)(DI*1)
-	PREFETCHT0 64(R9)(R8*1)
-	PREFETCHT1 128(R9)(DI*1)
-	PREFETCHT0 128(R9)(R8*1)
-	PREFETCHT1 192(R9)(DI*1)
-	PREFETCHT0 192(R9)(R8*1)
-	PREFETCHT1 256(R9)(DI*1)
-	PREFETCHT0 256(R9)(R8*1)
+	PREFETCHT1 (R10)(R8*1)
+	PREFETCHT0 (R10)(R9*1)
+	PREFETCHT1 64(R10)(R8*1)
+	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 128(R10)(R8*1)
+	PREFETCHT0 128(R10)(R9*1)
+	PREFETCHT1 192(R10)(R8*1)
+	PREFETCHT0 192(R10)(R9*1)
+	PREFETCHT1 256(R10)(R8*1)
+	PREFETCHT0 256(R10)(R9*1)
 
 group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y2
-	VMOVUPS      16(R9), Y3
-	VMOVUPS      48(R9), Y4
+	VMOVUPS      16(R10), Y3
+	VMOVUPS      48(R10), Y4
 	VPAND        Y0, Y3, Y5
 	VPAND        Y0, Y4, Y6
 	VPSHUFB      Y5, Y1, Y5
@@ -20201,8 +20201,8 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VMOVUPS      80(R9), Y3
-	VMOVUPS      112(R9), Y4
+	VMOVUPS      80(R10), Y3
+	VMOVUPS      112(R10), Y4
 	VPAND        Y0, Y3, Y7
 	VPAND        Y0, Y4, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -20235,8 +20235,8 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VMOVUPS      144(R9), Y3
-	VMOVUPS      176(R9), Y4
+	VMOVUPS      144(R10), Y3
+	VMOVUPS      176(R10), Y4
 	VPAND        Y0, Y3, Y7
 	VPAND        Y0, Y4, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -20269,8 +20269,8 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VMOVUPS      208(R9), Y3
-	VMOVUPS      240(R9), Y4
+	VMOVUPS      208(R10), Y3
+	VMOVUPS      240(R10), Y4
 	VPAND        Y0, Y3, Y7
 	VPAND        Y0, Y4, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -20303,15 +20303,15 @@ group01:
 	VPMADDUBSW   Y3, Y8, Y3
 	VPMADDWD     Y2, Y3, Y3
 	VPADDD       Y3, Y6, Y6
-	VCVTPH2PS    (DX), Y2
-	VPMOVSXBD    (R9), Y3
+	VCVTPH2PS    (BX), Y2
+	VPMOVSXBD    (R10), Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y3, Y2, Y2
-	VCVTPH2PS    16(DX), Y3
-	VPMOVSXBD    8(R9), Y4
+	VCVTPH2PS    16(BX), Y3
+	VPMOVSXBD    8(R10), Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y4, Y3, Y3
-	VBROADCASTSS (SI), Y4
+	VBROADCASTSS (DI), Y4
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
 	VMULPS       Y2, Y5, Y5
@@ -20322,19 +20322,19 @@ group01:
 	VADDPS       32(AX), Y6, Y6
 	VMOVUPS      Y5, (AX)
 	VMOVUPS      Y6, 32(AX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (DI)(R12*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+272, R9
-	SUBQ         $+32, R10
+	ADDQ         $+272, R10
+	SUBQ         $+32, R11
 	JNZ          sub1
-	MOVQ         R9, DX
-	TESTQ        BX, BX
+	MOVQ         R10, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -20385,8 +20385,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -20402,8 +20402,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -20797,8 +20797,8 @@ group14:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -21162,8 +21162,8 @@ group13:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -21471,8 +21471,8 @@ group12:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -21492,118 +21492,118 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    32(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
 
 group01:
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x05, Y2, Y2
-	VPBROADCASTD (SI)(DI*1), Y3
+	VPBROADCASTD (DI)(R8*1), Y3
 	VPSRAD       $0x05, Y3, Y3
-	VMOVUPS      32(R10), Y4
+	VMOVUPS      32(R11), Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSLLD       $0x02, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      64(R11), Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      32(R10), Y4
+	VMOVUPS      32(R11), Y4
 	VPSRLD       $0x02, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      64(R11), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      32(R10), Y4
+	VMOVUPS      32(R11), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      64(R11), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 8(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      32(R10), Y4
+	VMOVUPS      32(R11), Y4
 	VPSRLD       $0x06, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      64(R11), Y5
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 12(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    (R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    8(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -21614,95 +21614,95 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
-	TESTQ        R8, R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
+	TESTQ        R9, R9
 	JZ           group11
-	PREFETCHT1   128(R10)(R8*1)
-	PREFETCHT0   128(R10)(R9*1)
-	PREFETCHT1   192(R10)(R8*1)
-	PREFETCHT0   192(R10)(R9*1)
+	PREFETCHT1   128(R11)(R9*1)
+	PREFETCHT0   128(R11)(R10*1)
+	PREFETCHT1   192(R11)(R9*1)
+	PREFETCHT0   192(R11)(R10*1)
 
 group11:
-	VPBROADCASTD (SI)(DI*1), Y2
+	VPBROADCASTD (DI)(R8*1), Y2
 	VPSRAD       $0x05, Y2, Y2
-	VPBROADCASTD (SI)(DI*1), Y3
+	VPBROADCASTD (DI)(R8*1), Y3
 	VPSRAD       $0x05, Y3, Y3
-	VMOVUPS      96(R10), Y4
+	VMOVUPS      96(R11), Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      128(R11), Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
+	VMOVUPS      96(R11), Y4
 	VPSRLD       $0x02, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      128(R11), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
+	VMOVUPS      96(R11), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      128(R11), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 24(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
+	VMOVUPS      96(R11), Y4
 	VPSRLD       $0x06, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x05, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      128(R11), Y5
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x05, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    16(R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    16(R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    24(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    24(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -21713,19 +21713,19 @@ group11:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+224, R10
-	SUBQ         $+32, R11
+	ADDQ         $+224, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX
@@ -21782,8 +21782,8 @@ tile4:
 	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC4
 	VXORPS  Y2, Y2, Y2
@@ -21799,8 +21799,8 @@ tile4:
 fromC4:
 	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
-	LEAQ (SI)(SI*2), DI
-	LEAQ (BX)(DI*1), DI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ 24(SP), R10
@@ -22260,8 +22260,8 @@ group14:
 	JNZ          block4
 
 	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
+	MOVQ   $0x00000004, AX
+	IMULQ  SI, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+16, AX, AX
@@ -22675,8 +22675,8 @@ group13:
 	JNZ          block3
 
 	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
+	MOVQ   $0x00000003, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+12, AX, AX
@@ -23018,8 +23018,8 @@ group12:
 	JNZ          block2
 
 	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
+	MOVQ   $0x00000002, AX
+	IMULQ  BX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+8, AX, AX
@@ -23039,67 +23039,67 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ 8(SP), CX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 24(SP), SI
-	MOVQ start_base+80(FP), DI
-	MOVQ scale_base+56(FP), R8
-	SUBQ R8, DI
-	MOVQ ahead+136(FP), R8
-	MOVQ R8, R9
-	SHRQ $0x02, R9
+	MOVQ b_base+112(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ 24(SP), DI
+	MOVQ start_base+80(FP), R8
+	MOVQ scale_base+56(FP), R9
+	SUBQ R9, R8
+	MOVQ ahead+136(FP), R9
+	MOVQ R9, R10
+	SHRQ $0x02, R10
 
 block1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         begun1
-	PREFETCHT1 (DX)(R8*1)
-	PREFETCHT0 (DX)(R9*1)
+	PREFETCHT1 (BX)(R9*1)
+	PREFETCHT0 (BX)(R10*1)
 
 begun1:
 	// a block has some of the k elements
-	LEAQ    32(DX), R10
-	MOVQ    $0x00000100, R11
-	CMPQ    BX, R11
-	CMOVQLT BX, R11
-	SUBQ    R11, BX
+	LEAQ    32(BX), R11
+	MOVQ    $0x00000100, R12
+	CMPQ    SI, R12
+	CMOVQLT SI, R12
+	SUBQ    R12, SI
 
 sub1:
-	TESTQ      R8, R8
+	TESTQ      R9, R9
 	JZ         group01
-	PREFETCHT1 (R10)(R8*1)
-	PREFETCHT0 (R10)(R9*1)
-	PREFETCHT1 64(R10)(R8*1)
-	PREFETCHT0 64(R10)(R9*1)
+	PREFETCHT1 (R11)(R9*1)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT1 64(R11)(R9*1)
+	PREFETCHT0 64(R11)(R10*1)
 
 group01:
-	VMOVUPS      32(R10), Y2
+	VMOVUPS      32(R11), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(R10), Y3
+	VMOVUPS      160(R11), Y3
 	VPSLLD       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
-	VMOVUPS      64(R10), Y3
+	VMOVUPS      64(R11), Y3
 	VPAND        Y0, Y3, Y3
-	VMOVUPS      192(R10), Y4
+	VMOVUPS      192(R11), Y4
 	VPSLLD       $0x02, Y4, Y4
 	VPAND        Y1, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPBROADCASTD (CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      32(R10), Y4
+	VMOVUPS      32(R11), Y4
 	VPSRLD       $0x02, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSLLD       $0x01, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      64(R11), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
@@ -23108,16 +23108,16 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      32(R10), Y4
+	VMOVUPS      32(R11), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      64(R11), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 8(CX), Y6
@@ -23125,17 +23125,17 @@ group01:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      32(R10), Y4
+	VMOVUPS      32(R11), Y4
 	VPSRLD       $0x06, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x01, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      64(R11), Y5
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
@@ -23147,19 +23147,19 @@ group01:
 	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VPBROADCASTD (SI)(DI*1), Y4
+	VPBROADCASTD (DI)(R8*1), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    (R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    8(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -23170,42 +23170,42 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
-	TESTQ        R8, R8
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
+	TESTQ        R9, R9
 	JZ           group11
-	PREFETCHT1   128(R10)(R8*1)
-	PREFETCHT0   128(R10)(R9*1)
-	PREFETCHT1   192(R10)(R8*1)
-	PREFETCHT0   192(R10)(R9*1)
+	PREFETCHT1   128(R11)(R9*1)
+	PREFETCHT0   128(R11)(R10*1)
+	PREFETCHT1   192(R11)(R9*1)
+	PREFETCHT0   192(R11)(R10*1)
 
 group11:
-	VMOVUPS      96(R10), Y2
+	VMOVUPS      96(R11), Y2
 	VPAND        Y0, Y2, Y2
-	VMOVUPS      160(R10), Y3
+	VMOVUPS      160(R11), Y3
 	VPSRLD       $0x02, Y3, Y3
 	VPAND        Y1, Y3, Y3
 	VPOR         Y3, Y2, Y2
-	VMOVUPS      128(R10), Y3
+	VMOVUPS      128(R11), Y3
 	VPAND        Y0, Y3, Y3
-	VMOVUPS      192(R10), Y4
+	VMOVUPS      192(R11), Y4
 	VPSRLD       $0x02, Y4, Y4
 	VPAND        Y1, Y4, Y4
 	VPOR         Y4, Y3, Y3
 	VPBROADCASTD 16(CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      96(R10), Y4
+	VMOVUPS      96(R11), Y4
 	VPSRLD       $0x02, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x03, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      128(R11), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
@@ -23214,17 +23214,17 @@ group11:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      96(R10), Y4
+	VMOVUPS      96(R11), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      128(R11), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
@@ -23233,17 +23233,17 @@ group11:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VMOVUPS      96(R10), Y4
+	VMOVUPS      96(R11), Y4
 	VPSRLD       $0x06, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VMOVUPS      160(R10), Y5
+	VMOVUPS      160(R11), Y5
 	VPSRLD       $0x05, Y5, Y5
 	VPAND        Y1, Y5, Y5
 	VPOR         Y5, Y4, Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      128(R11), Y5
 	VPSRLD       $0x06, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VMOVUPS      192(R10), Y6
+	VMOVUPS      192(R11), Y6
 	VPSRLD       $0x05, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y5, Y5
@@ -23255,19 +23255,19 @@ group11:
 	VBROADCASTSS f32_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VPBROADCASTD (SI)(DI*1), Y4
+	VPBROADCASTD (DI)(R8*1), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
-	VCVTPH2PS    (DX), Y4
-	VPMOVSXBD    16(R10), Y5
+	VCVTPH2PS    (BX), Y4
+	VPMOVSXBD    16(R11), Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VCVTPH2PS    16(DX), Y5
-	VPMOVSXBD    24(R10), Y6
+	VCVTPH2PS    16(BX), Y5
+	VPMOVSXBD    24(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y6
+	VBROADCASTSS (DI), Y6
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y6, Y2, Y2
 	VMULPS       Y4, Y2, Y2
@@ -23278,19 +23278,19 @@ group11:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (SI)(R12*4), SI
+	MOVQ         ldscale+104(FP), R13
+	LEAQ         (DI)(R13*4), DI
 	ADDQ         $+32, CX
-	ADDQ         $+224, R10
-	SUBQ         $+32, R11
+	ADDQ         $+224, R11
+	SUBQ         $+32, R12
 	JNZ          sub1
-	MOVQ         R10, DX
-	TESTQ        BX, BX
+	MOVQ         R11, BX
+	TESTQ        SI, SI
 	JNZ          block1
 
 	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
+	MOVQ   $0x00000001, AX
+	IMULQ  DX, AX
 	ADDQ   AX, 8(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+4, AX, AX

@@ -422,6 +422,7 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -744,6 +745,7 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -991,6 +993,7 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -1158,6 +1161,7 @@ block1:
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -1172,10 +1176,10 @@ TEXT ·blocks8NEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R12
-	MOVD  lda+48(FP), R9
-	MOVD  ldc+176(FP), R10
-	MOVD  ldscale+104(FP), R11
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
 tiles:
 	MOVD R7, R0
@@ -1199,18 +1203,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -1407,7 +1411,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -1423,18 +1427,19 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $544, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -1447,10 +1452,10 @@ tile1:
 
 fromC1:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -1578,13 +1583,14 @@ block1:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $544, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -1592,10 +1598,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -1620,18 +1626,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -1828,7 +1834,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -1844,18 +1850,19 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $544, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -1868,10 +1875,10 @@ tile1_8:
 
 fromC1_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -1999,13 +2006,14 @@ block1_8:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $544, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -2442,6 +2450,7 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -2769,6 +2778,7 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -3014,6 +3024,7 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -3172,6 +3183,7 @@ block1:
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -3186,10 +3198,10 @@ TEXT ·blocks4NEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R12
-	MOVD  lda+48(FP), R9
-	MOVD  ldc+176(FP), R10
-	MOVD  ldscale+104(FP), R11
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
 tiles:
 	MOVD R7, R0
@@ -3213,18 +3225,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -3423,7 +3435,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -3439,18 +3451,19 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $288, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -3463,10 +3476,10 @@ tile1:
 
 fromC1:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -3591,13 +3604,14 @@ block1:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -3605,10 +3619,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -3633,18 +3647,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -3843,7 +3857,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -3859,18 +3873,19 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $288, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -3883,10 +3898,10 @@ tile1_8:
 
 fromC1_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -4011,13 +4026,14 @@ block1_8:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -4531,6 +4547,7 @@ sub4:
 	MOVD    R8, R4
 	CBNZ    R5, block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -4931,6 +4948,7 @@ sub3:
 	MOVD    R7, R3
 	CBNZ    R4, block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -5247,6 +5265,7 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     $8, R13, R13
@@ -5474,6 +5493,7 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R15<<2, R20, R20
 	ADD     $4, R13, R13
 	SUB     $1, R11, R11
@@ -5487,8 +5507,8 @@ TEXT ·blocks4KNEON(SB), NOSPLIT, $0-184
 	MOVD  $constants<>(SB), R0
 	FMOVQ (R0), F17
 	VMOVI $15, V16.B16
-	MOVD  m+0(FP), R10
-	MOVD  a_base+24(FP), R9
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
 	MOVD  c_base+152(FP), R15
 	MOVD  scale_base+56(FP), R11
 	MOVD  lda+48(FP), R12
@@ -5496,7 +5516,7 @@ TEXT ·blocks4KNEON(SB), NOSPLIT, $0-184
 	MOVD  ldscale+104(FP), R14
 
 tiles:
-	MOVD R10, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2
 	CMP  $2, R0
@@ -5522,10 +5542,10 @@ tile2:
 	FMOVQ F0, 16(R0)
 
 fromC2:
-	MOVD R9, R0
-	ADD  R12, R9, R9
-	MOVD R9, R1
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -5791,10 +5811,11 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R10, R10
+	SUB     $2, R9, R9
 	B       tiles
 
 tile1:
@@ -5805,8 +5826,8 @@ tile1:
 	FMOVQ F0, 16(R15)
 
 fromC1:
-	MOVD R9, R0
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -5978,14 +5999,15 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R10, R10
+	SUB     $1, R9, R9
 	B       tiles
 
 done:
-	MOVD m+0(FP), R10
-	MOVD a_base+24(FP), R9
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R10
 	MOVD c_base+152(FP), R15
 	MOVD scale_base+56(FP), R11
 	MOVD lda+48(FP), R12
@@ -5994,7 +6016,7 @@ done:
 	ADD  $32, R15, R15
 
 tiles_8:
-	MOVD R10, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -6020,10 +6042,10 @@ tile2_8:
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
-	MOVD R9, R0
-	ADD  R12, R9, R9
-	MOVD R9, R1
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -6289,10 +6311,11 @@ sub2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R10, R10
+	SUB     $2, R9, R9
 	B       tiles_8
 
 tile1_8:
@@ -6303,8 +6326,8 @@ tile1_8:
 	FMOVQ F0, 16(R15)
 
 fromC1_8:
-	MOVD R9, R0
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -6476,9 +6499,10 @@ sub1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R10, R10
+	SUB     $1, R9, R9
 	B       tiles_8
 
 done_8:
@@ -7250,6 +7274,7 @@ sub4:
 	MOVD    R19, R13
 	CBNZ    R1, block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
@@ -7870,6 +7895,7 @@ sub3:
 	MOVD    R15, R5
 	CBNZ    R1, block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
@@ -8368,6 +8394,7 @@ sub2:
 	MOVD    R14, R4
 	CBNZ    R1, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     $8, R8, R8
@@ -8735,6 +8762,7 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R10<<2, R12, R12
 	ADD     $4, R8, R8
 	SUB     $1, R6, R6
@@ -9159,6 +9187,7 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -9424,6 +9453,7 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -9841,6 +9871,7 @@ sub2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -10106,6 +10137,7 @@ sub1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -10560,6 +10592,7 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -10901,6 +10934,7 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -11158,6 +11192,7 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -11326,6 +11361,7 @@ block1:
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -11340,10 +11376,10 @@ TEXT ·blocks4MinNEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R12
-	MOVD  lda+48(FP), R9
-	MOVD  ldc+176(FP), R10
-	MOVD  ldscale+104(FP), R11
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
 tiles:
 	MOVD R7, R0
@@ -11367,18 +11403,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -11573,7 +11609,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -11595,20 +11631,21 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $320, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -11621,10 +11658,10 @@ tile1:
 
 fromC1:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -11753,13 +11790,14 @@ block1:
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $320, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -11767,10 +11805,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -11795,18 +11833,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -12001,7 +12039,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -12023,20 +12061,21 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $320, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -12049,10 +12088,10 @@ tile1_8:
 
 fromC1_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -12181,13 +12220,14 @@ block1_8:
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $320, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -12733,6 +12773,7 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -13168,6 +13209,7 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -13521,6 +13563,7 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -13787,6 +13830,7 @@ block1:
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -13802,10 +13846,10 @@ TEXT ·blocks5NEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R12
-	MOVD  lda+48(FP), R9
-	MOVD  ldc+176(FP), R10
-	MOVD  ldscale+104(FP), R11
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
 tiles:
 	MOVD R7, R0
@@ -13829,18 +13873,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -14093,7 +14137,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -14109,18 +14153,19 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $352, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -14133,10 +14178,10 @@ tile1:
 
 fromC1:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -14315,13 +14360,14 @@ block1:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $352, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -14329,10 +14375,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -14357,18 +14403,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -14621,7 +14667,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -14637,18 +14683,19 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $352, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -14661,10 +14708,10 @@ tile1_8:
 
 fromC1_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -14843,13 +14890,14 @@ block1_8:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $352, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -15411,6 +15459,7 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -15860,6 +15909,7 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -16225,6 +16275,7 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -16501,6 +16552,7 @@ block1:
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -16516,10 +16568,10 @@ TEXT ·blocks5MinNEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R12
-	MOVD  lda+48(FP), R9
-	MOVD  ldc+176(FP), R10
-	MOVD  ldscale+104(FP), R11
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
 tiles:
 	MOVD R7, R0
@@ -16543,18 +16595,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -16803,7 +16855,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -16825,20 +16877,21 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $384, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -16851,10 +16904,10 @@ tile1:
 
 fromC1:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -17037,13 +17090,14 @@ block1:
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $384, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -17051,10 +17105,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -17079,18 +17133,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -17339,7 +17393,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -17361,20 +17415,21 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $384, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -17387,10 +17442,10 @@ tile1_8:
 
 fromC1_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -17573,13 +17628,14 @@ block1_8:
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $384, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -18202,6 +18258,7 @@ sub4:
 	MOVD    R8, R4
 	CBNZ    R5, block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -18710,6 +18767,7 @@ sub3:
 	MOVD    R7, R3
 	CBNZ    R4, block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -19134,6 +19192,7 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     $8, R13, R13
@@ -19469,6 +19528,7 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R15<<2, R20, R20
 	ADD     $4, R13, R13
 	SUB     $1, R11, R11
@@ -19483,8 +19543,8 @@ TEXT ·blocks5KNEON(SB), NOSPLIT, $0-184
 	FMOVQ (R0), F18
 	VMOVI $15, V16.B16
 	VMOVI $16, V17.B16
-	MOVD  m+0(FP), R10
-	MOVD  a_base+24(FP), R9
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
 	MOVD  c_base+152(FP), R15
 	MOVD  scale_base+56(FP), R11
 	MOVD  lda+48(FP), R12
@@ -19492,7 +19552,7 @@ TEXT ·blocks5KNEON(SB), NOSPLIT, $0-184
 	MOVD  ldscale+104(FP), R14
 
 tiles:
-	MOVD R10, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2
 	CMP  $2, R0
@@ -19518,10 +19578,10 @@ tile2:
 	FMOVQ F0, 16(R0)
 
 fromC2:
-	MOVD R9, R0
-	ADD  R12, R9, R9
-	MOVD R9, R1
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -19841,10 +19901,11 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R10, R10
+	SUB     $2, R9, R9
 	B       tiles
 
 tile1:
@@ -19855,8 +19916,8 @@ tile1:
 	FMOVQ F0, 16(R15)
 
 fromC1:
-	MOVD R9, R0
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -20082,14 +20143,15 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R10, R10
+	SUB     $1, R9, R9
 	B       tiles
 
 done:
-	MOVD m+0(FP), R10
-	MOVD a_base+24(FP), R9
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R10
 	MOVD c_base+152(FP), R15
 	MOVD scale_base+56(FP), R11
 	MOVD lda+48(FP), R12
@@ -20098,7 +20160,7 @@ done:
 	ADD  $32, R15, R15
 
 tiles_8:
-	MOVD R10, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -20124,10 +20186,10 @@ tile2_8:
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
-	MOVD R9, R0
-	ADD  R12, R9, R9
-	MOVD R9, R1
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -20447,10 +20509,11 @@ sub2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R10, R10
+	SUB     $2, R9, R9
 	B       tiles_8
 
 tile1_8:
@@ -20461,8 +20524,8 @@ tile1_8:
 	FMOVQ F0, 16(R15)
 
 fromC1_8:
-	MOVD R9, R0
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -20688,9 +20751,10 @@ sub1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R10, R10
+	SUB     $1, R9, R9
 	B       tiles_8
 
 done_8:
@@ -21197,6 +21261,7 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -21592,6 +21657,7 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -21905,6 +21971,7 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -22131,6 +22198,7 @@ block1:
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -22148,10 +22216,10 @@ TEXT ·blocksCodesNEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R12
-	MOVD  lda+48(FP), R9
-	MOVD  ldc+176(FP), R10
-	MOVD  ldscale+104(FP), R11
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
 tiles:
 	MOVD R7, R0
@@ -22175,18 +22243,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -22410,7 +22478,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -22435,18 +22503,19 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $272, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -22459,10 +22528,10 @@ tile1:
 
 fromC1:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -22621,13 +22690,14 @@ block1:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $272, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -22635,10 +22705,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -22663,18 +22733,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -22898,7 +22968,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -22923,18 +22993,19 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $272, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -22947,10 +23018,10 @@ tile1_8:
 
 fromC1_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -23109,13 +23180,14 @@ block1_8:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $272, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -23558,6 +23630,7 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -23896,6 +23969,7 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -24159,6 +24233,7 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -24342,6 +24417,7 @@ block1:
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -24358,10 +24434,10 @@ TEXT ·blocks4NLNEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R12
-	MOVD  lda+48(FP), R9
-	MOVD  ldc+176(FP), R10
-	MOVD  ldscale+104(FP), R11
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
 tiles:
 	MOVD R7, R0
@@ -24385,18 +24461,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -24601,7 +24677,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -24617,18 +24693,19 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $288, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -24641,10 +24718,10 @@ tile1:
 
 fromC1:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -24780,13 +24857,14 @@ block1:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -24794,10 +24872,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -24822,18 +24900,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R10<<2, R0, R0
+	ADD   R11<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD R8, R1
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R12, R4
+	MOVD R9, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -25038,7 +25116,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -25054,18 +25132,19 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R10<<2, R6, R6
+	ADD     R11<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R11<<2, R4, R4
+	ADD     R12<<2, R4, R4
 	ADD     $288, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10<<2, R13, R13
-	ADD     R10<<2, R13, R13
-	ADD     $8, R12, R12
+	MOVD    $2, R0
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -25078,10 +25157,10 @@ tile1_8:
 
 fromC1_8:
 	MOVD R8, R0
-	ADD  R9, R8, R8
+	ADD  R10, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R12, R3
+	MOVD R9, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -25217,13 +25296,14 @@ block1_8:
 	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	FMOVQ   F7, 16(R13)
-	ADD     R11<<2, R3, R3
+	ADD     R12<<2, R3, R3
 	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10<<2, R13, R13
-	ADD     $4, R12, R12
+	MOVD    $1, R0
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -25702,6 +25782,7 @@ sub4:
 	MOVD    R8, R4
 	CBNZ    R5, block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -26075,6 +26156,7 @@ sub3:
 	MOVD    R7, R3
 	CBNZ    R4, block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -26373,6 +26455,7 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     $8, R13, R13
@@ -26591,6 +26674,7 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R15<<2, R20, R20
 	ADD     $4, R13, R13
 	SUB     $1, R11, R11
@@ -26605,8 +26689,8 @@ TEXT ·blocks4NLKNEON(SB), NOSPLIT, $0-184
 	FMOVQ 32(R0), F17
 	FMOVQ (R0), F18
 	VMOVI $15, V16.B16
-	MOVD  m+0(FP), R10
-	MOVD  a_base+24(FP), R9
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
 	MOVD  c_base+152(FP), R15
 	MOVD  scale_base+56(FP), R11
 	MOVD  lda+48(FP), R12
@@ -26614,7 +26698,7 @@ TEXT ·blocks4NLKNEON(SB), NOSPLIT, $0-184
 	MOVD  ldscale+104(FP), R14
 
 tiles:
-	MOVD R10, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2
 	CMP  $2, R0
@@ -26640,10 +26724,10 @@ tile2:
 	FMOVQ F0, 16(R0)
 
 fromC2:
-	MOVD R9, R0
-	ADD  R12, R9, R9
-	MOVD R9, R1
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -26899,10 +26983,11 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R10, R10
+	SUB     $2, R9, R9
 	B       tiles
 
 tile1:
@@ -26913,8 +26998,8 @@ tile1:
 	FMOVQ F0, 16(R15)
 
 fromC1:
-	MOVD R9, R0
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -27081,14 +27166,15 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R10, R10
+	SUB     $1, R9, R9
 	B       tiles
 
 done:
-	MOVD m+0(FP), R10
-	MOVD a_base+24(FP), R9
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R10
 	MOVD c_base+152(FP), R15
 	MOVD scale_base+56(FP), R11
 	MOVD lda+48(FP), R12
@@ -27097,7 +27183,7 @@ done:
 	ADD  $32, R15, R15
 
 tiles_8:
-	MOVD R10, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -27123,10 +27209,10 @@ tile2_8:
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
-	MOVD R9, R0
-	ADD  R12, R9, R9
-	MOVD R9, R1
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -27382,10 +27468,11 @@ sub2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R10, R10
+	SUB     $2, R9, R9
 	B       tiles_8
 
 tile1_8:
@@ -27396,8 +27483,8 @@ tile1_8:
 	FMOVQ F0, 16(R15)
 
 fromC1_8:
-	MOVD R9, R0
-	ADD  R12, R9, R9
+	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -27564,9 +27651,10 @@ sub1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R10, R10
+	SUB     $1, R9, R9
 	B       tiles_8
 
 done_8:
@@ -28398,6 +28486,7 @@ sub4:
 	MOVD    R19, R13
 	CBNZ    R1, block4
 	// the next rows are 4 further
+	MOVD    $4, R0
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
@@ -29078,6 +29167,7 @@ sub3:
 	MOVD    R15, R5
 	CBNZ    R1, block3
 	// the next rows are 3 further
+	MOVD    $3, R0
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
@@ -29636,6 +29726,7 @@ sub2:
 	MOVD    R14, R4
 	CBNZ    R1, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     $8, R8, R8
@@ -30063,6 +30154,7 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R10<<2, R12, R12
 	ADD     $4, R8, R8
 	SUB     $1, R6, R6
@@ -30517,6 +30609,7 @@ sub2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -30812,6 +30905,7 @@ sub1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -31259,6 +31353,7 @@ sub2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
+	MOVD    $2, R0
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -31554,6 +31649,7 @@ sub1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
+	MOVD    $1, R0
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9

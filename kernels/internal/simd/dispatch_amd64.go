@@ -6,7 +6,7 @@ package simd
 
 import "github.com/avoformer/avoformer/internal/race"
 
-// GemmPanel runs the implementation of gemmPanel for the tier.
+// GemmPanel runs the implementation for the tier. [KernelGemmPanel] has its contract.
 func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -23,7 +23,7 @@ func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
-// GemmNear runs the implementation of gemmNear for the tier.
+// GemmNear runs the implementation for the tier. [KernelGemmNear] has its contract.
 func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -40,7 +40,7 @@ func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 	}
 }
 
-// GemmPair runs the implementation of gemmPair for the tier.
+// GemmPair runs the implementation for the tier. [KernelGemmPair] has its contract.
 func GemmPair(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -55,7 +55,7 @@ func GemmPair(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
-// GemmPack runs the implementation of gemmPack for the tier.
+// GemmPack runs the implementation for the tier. [KernelGemmPack] has its contract.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -73,7 +73,7 @@ func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 	}
 }
 
-// GemmPanelFloat16 runs the implementation of gemmPanelFloat16 for the tier.
+// GemmPanelFloat16 runs the implementation for the tier. [KernelGemmPanelFloat16] has its contract.
 func GemmPanelFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -90,7 +90,7 @@ func GemmPanelFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int
 	}
 }
 
-// GemmPanelBFloat16 runs the implementation of gemmPanelBFloat16 for the tier.
+// GemmPanelBFloat16 runs the implementation for the tier. [KernelGemmPanelBFloat16] has its contract.
 func GemmPanelBFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -107,7 +107,7 @@ func GemmPanelBFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda in
 	}
 }
 
-// GemmDot runs the implementation of gemmDot for the tier.
+// GemmDot runs the implementation for the tier. [KernelGemmDot] has its contract.
 func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -124,7 +124,7 @@ func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 	}
 }
 
-// GemvPanels runs the implementation of gemvPanels for the tier.
+// GemvPanels runs the implementation for the tier. [KernelGemvPanels] has its contract.
 func GemvPanels(isa ISA, panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceRead(a)
@@ -141,7 +141,7 @@ func GemvPanels(isa ISA, panels, nr int, alpha float32, a, b []float32, panel in
 	}
 }
 
-// GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
+// GemvPanelsFloat16 runs the implementation for the tier. [KernelGemvPanelsFloat16] has its contract.
 func GemvPanelsFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceRead(a)
@@ -158,7 +158,7 @@ func GemvPanelsFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []
 	}
 }
 
-// GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
+// GemvPanelsBFloat16 runs the implementation for the tier. [KernelGemvPanelsBFloat16] has its contract.
 func GemvPanelsBFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceRead(a)
@@ -175,7 +175,7 @@ func GemvPanelsBFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b [
 	}
 }
 
-// GemvRows runs the implementation of gemvRows for the tier.
+// GemvRows runs the implementation for the tier. [KernelGemvRows] has its contract.
 func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
@@ -192,7 +192,7 @@ func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-// GemvDot runs the implementation of gemvDot for the tier.
+// GemvDot runs the implementation for the tier. [KernelGemvDot] has its contract.
 func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
@@ -209,7 +209,7 @@ func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-// CopyRows runs the implementation of copyRows for the tier.
+// CopyRows runs the implementation for the tier. [KernelCopyRows] has its contract.
 func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -225,7 +225,7 @@ func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// AddRows runs the implementation of addRows for the tier.
+// AddRows runs the implementation for the tier. [KernelAddRows] has its contract.
 func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -241,7 +241,7 @@ func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// TransposeRows runs the implementation of transposeRows for the tier.
+// TransposeRows runs the implementation for the tier. [KernelTransposeRows] has its contract.
 func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, cols, rows, lddst)
@@ -257,7 +257,7 @@ func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// FinishIdentity runs the implementation of finishIdentity for the tier.
+// FinishIdentity runs the implementation for the tier. [KernelFinishIdentity] has its contract.
 func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -275,7 +275,7 @@ func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-// FinishReLU runs the implementation of finishReLU for the tier.
+// FinishReLU runs the implementation for the tier. [KernelFinishReLU] has its contract.
 func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -293,7 +293,7 @@ func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-// FinishGELU runs the implementation of finishGELU for the tier.
+// FinishGELU runs the implementation for the tier. [KernelFinishGELU] has its contract.
 func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -311,7 +311,7 @@ func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-// FinishGELUTanh runs the implementation of finishGELUTanh for the tier.
+// FinishGELUTanh runs the implementation for the tier. [KernelFinishGELUTanh] has its contract.
 func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -329,7 +329,7 @@ func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-// FinishSiLU runs the implementation of finishSiLU for the tier.
+// FinishSiLU runs the implementation for the tier. [KernelFinishSiLU] has its contract.
 func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -347,40 +347,24 @@ func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-// SoftmaxRows runs the implementation of softmaxRows for the tier.
-func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
-	if race.Enabled {
-		raceWriteRows(dst, rows, cols, cols)
-		raceReadRows(x, rows, cols, cols)
-	}
-	switch chosen[KernelSoftmaxRows][isa&isaMask] {
-	case 0:
-		softmaxRowsAVX512(dst, x, rows, cols)
-	case 1:
-		softmaxRowsAVX2(dst, x, rows, cols)
-	default:
-		softmaxRowsGeneric(dst, x, rows, cols)
-	}
-}
-
-// SoftmaxRowsStream runs the implementation of softmaxRowsStream for the tier.
-func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
+// SoftmaxRows runs the implementation for the tier. [KernelSoftmaxRows] has its contract.
+func SoftmaxRows(isa ISA, dst, x, tmp []float32, rows, cols, stream int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
 		raceWrite(tmp)
 	}
-	switch chosen[KernelSoftmaxRowsStream][isa&isaMask] {
+	switch chosen[KernelSoftmaxRows][isa&isaMask] {
 	case 0:
-		softmaxRowsStreamAVX512(dst, x, tmp, rows, cols)
+		softmaxRowsAVX512(dst, x, tmp, rows, cols, stream)
 	case 1:
-		softmaxRowsStreamAVX2(dst, x, tmp, rows, cols)
+		softmaxRowsAVX2(dst, x, tmp, rows, cols, stream)
 	default:
-		softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
+		softmaxRowsGeneric(dst, x, tmp, rows, cols, stream)
 	}
 }
 
-// ExpSumRows runs the implementation of expSumRows for the tier.
+// ExpSumRows runs the implementation for the tier. [KernelExpSumRows] has its contract.
 func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -398,7 +382,7 @@ func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	}
 }
 
-// MaxVec runs the implementation of maxVec for the tier.
+// MaxVec runs the implementation for the tier. [KernelMaxVec] has its contract.
 func MaxVec(isa ISA, x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
@@ -413,7 +397,7 @@ func MaxVec(isa ISA, x []float32) float32 {
 	}
 }
 
-// SumExpVec runs the implementation of sumExpVec for the tier.
+// SumExpVec runs the implementation for the tier. [KernelSumExpVec] has its contract.
 func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	if race.Enabled {
 		raceRead(x)
@@ -428,8 +412,8 @@ func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	}
 }
 
-// LayerNormRows runs the implementation of layerNormRows for the tier.
-func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
+// LayerNormRows runs the implementation for the tier. [KernelLayerNormRows] has its contract.
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32, stream int) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -438,33 +422,15 @@ func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps 
 	}
 	switch chosen[KernelLayerNormRows][isa&isaMask] {
 	case 0:
-		return layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsAVX512(dst, x, weight, bias, rows, cols, eps, stream)
 	case 1:
-		return layerNormRowsAVX2(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsAVX2(dst, x, weight, bias, rows, cols, eps, stream)
 	default:
-		return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps, stream)
 	}
 }
 
-// LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
-func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
-	if race.Enabled {
-		raceWriteRows(dst, rows, cols, cols)
-		raceReadRows(x, rows, cols, cols)
-		raceRead(weight)
-		raceRead(bias)
-	}
-	switch chosen[KernelLayerNormRowsStream][isa&isaMask] {
-	case 0:
-		return layerNormRowsStreamAVX512(dst, x, weight, bias, rows, cols, eps)
-	case 1:
-		return layerNormRowsStreamAVX2(dst, x, weight, bias, rows, cols, eps)
-	default:
-		return layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
-	}
-}
-
-// AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
+// AddLayerNormRows runs the implementation for the tier. [KernelAddLayerNormRows] has its contract.
 func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -484,7 +450,7 @@ func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, ro
 	}
 }
 
-// RMSNormRows runs the implementation of rmsNormRows for the tier.
+// RMSNormRows runs the implementation for the tier. [KernelRMSNormRows] has its contract.
 func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -501,7 +467,7 @@ func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32)
 	}
 }
 
-// AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
+// AddRMSNormRows runs the implementation for the tier. [KernelAddRMSNormRows] has its contract.
 func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -520,7 +486,7 @@ func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols
 	}
 }
 
-// AttnSoftmax runs the implementation of attnSoftmax for the tier.
+// AttnSoftmax runs the implementation for the tier. [KernelAttnSoftmax] has its contract.
 func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
@@ -538,7 +504,7 @@ func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []fl
 	}
 }
 
-// AttnKeys runs the implementation of attnKeys for the tier.
+// AttnKeys runs the implementation for the tier. [KernelAttnKeys] has its contract.
 func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx, nr int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -552,7 +518,7 @@ func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx, nr int) {
 	}
 }
 
-// AttnPanels runs the implementation of attnPanels for the tier.
+// AttnPanels runs the implementation for the tier. [KernelAttnPanels] has its contract.
 func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -567,7 +533,7 @@ func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []f
 	}
 }
 
-// AttnScaleRows runs the implementation of attnScaleRows for the tier.
+// AttnScaleRows runs the implementation for the tier. [KernelAttnScaleRows] has its contract.
 func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
@@ -583,7 +549,7 @@ func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-// AttnShort runs the implementation of attnShort for the tier.
+// AttnShort runs the implementation for the tier. [KernelAttnShort] has its contract.
 func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		if len(bias) > 0 {
@@ -603,7 +569,7 @@ func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weigh
 	}
 }
 
-// AttnFew runs the implementation of attnFew for the tier.
+// AttnFew runs the implementation for the tier. [KernelAttnFew] has its contract.
 func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(bias, rows, (n+15)&^15, ldb)
@@ -621,7 +587,7 @@ func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight 
 	}
 }
 
-// AttnValues runs the implementation of attnValues for the tier.
+// AttnValues runs the implementation for the tier. [KernelAttnValues] has its contract.
 func AttnValues(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -638,7 +604,7 @@ func AttnValues(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, l
 	}
 }
 
-// AttnValuesFloat16 runs the implementation of attnValuesFloat16 for the tier.
+// AttnValuesFloat16 runs the implementation for the tier. [KernelAttnValuesFloat16] has its contract.
 func AttnValuesFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -655,7 +621,7 @@ func AttnValuesFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []flo
 	}
 }
 
-// AttnValuesBFloat16 runs the implementation of attnValuesBFloat16 for the tier.
+// AttnValuesBFloat16 runs the implementation for the tier. [KernelAttnValuesBFloat16] has its contract.
 func AttnValuesBFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -672,7 +638,7 @@ func AttnValuesBFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []fl
 	}
 }
 
-// AttnValuesInt8 runs the implementation of attnValuesInt8 for the tier.
+// AttnValuesInt8 runs the implementation for the tier. [KernelAttnValuesInt8] has its contract.
 func AttnValuesInt8(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -690,7 +656,7 @@ func AttnValuesInt8(isa ISA, rows, n, cols int, o []float32, ldo int, p []float3
 	}
 }
 
-// AttnScoresFloat16 runs the implementation of attnScoresFloat16 for the tier.
+// AttnScoresFloat16 runs the implementation for the tier. [KernelAttnScoresFloat16] has its contract.
 func AttnScoresFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceReadRows(a, rows, k, lda)
@@ -707,7 +673,7 @@ func AttnScoresFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []floa
 	}
 }
 
-// AttnScoresBFloat16 runs the implementation of attnScoresBFloat16 for the tier.
+// AttnScoresBFloat16 runs the implementation for the tier. [KernelAttnScoresBFloat16] has its contract.
 func AttnScoresBFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceReadRows(a, rows, k, lda)
@@ -724,7 +690,7 @@ func AttnScoresBFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []flo
 	}
 }
 
-// AttnScoresInt8 runs the implementation of attnScoresInt8 for the tier.
+// AttnScoresInt8 runs the implementation for the tier. [KernelAttnScoresInt8] has its contract.
 func AttnScoresInt8(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceReadRows(a, rows, k, lda)
@@ -742,7 +708,7 @@ func AttnScoresInt8(isa ISA, rows, panels, nr, k int, alpha float32, a []float32
 	}
 }
 
-// RoundWords runs the implementation of roundWords for the tier.
+// RoundWords runs the implementation for the tier. [KernelRoundWords] has its contract.
 func RoundWords(isa ISA, dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -758,7 +724,7 @@ func RoundWords(isa ISA, dst []int16, x []float32, factor float32, rows, cols, f
 	}
 }
 
-// WordColumns runs the implementation of wordColumns for the tier.
+// WordColumns runs the implementation for the tier. [KernelWordColumns] has its contract.
 func WordColumns(isa ISA, dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int) {
 	if race.Enabled {
 		raceWriteRows(dst, filled, cols, cols)
@@ -775,7 +741,7 @@ func WordColumns(isa ISA, dst []int16, scale, x []float32, rows, cols, filled, l
 	}
 }
 
-// WordPanel runs the implementation of wordPanel for the tier.
+// WordPanel runs the implementation for the tier. [KernelWordPanel] has its contract.
 func WordPanel(isa ISA, m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -795,7 +761,7 @@ func WordPanel(isa ISA, m, k, nr int, a []int16, lda int, b []int16, weight []fl
 	}
 }
 
-// ExpVec runs the implementation of expVec for the tier.
+// ExpVec runs the implementation for the tier. [KernelExpVec] has its contract.
 func ExpVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -811,7 +777,7 @@ func ExpVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// GELUVec runs the implementation of geluVec for the tier.
+// GELUVec runs the implementation for the tier. [KernelGELUVec] has its contract.
 func GELUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -827,7 +793,7 @@ func GELUVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// GELUTanhVec runs the implementation of geluTanhVec for the tier.
+// GELUTanhVec runs the implementation for the tier. [KernelGELUTanhVec] has its contract.
 func GELUTanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -843,7 +809,7 @@ func GELUTanhVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// SiLUVec runs the implementation of siluVec for the tier.
+// SiLUVec runs the implementation for the tier. [KernelSiLUVec] has its contract.
 func SiLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -859,7 +825,7 @@ func SiLUVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// SigmoidVec runs the implementation of sigmoidVec for the tier.
+// SigmoidVec runs the implementation for the tier. [KernelSigmoidVec] has its contract.
 func SigmoidVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -875,7 +841,7 @@ func SigmoidVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// TanhVec runs the implementation of tanhVec for the tier.
+// TanhVec runs the implementation for the tier. [KernelTanhVec] has its contract.
 func TanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -891,7 +857,7 @@ func TanhVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// ErfVec runs the implementation of erfVec for the tier.
+// ErfVec runs the implementation for the tier. [KernelErfVec] has its contract.
 func ErfVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -907,7 +873,7 @@ func ErfVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// ReLUVec runs the implementation of reluVec for the tier.
+// ReLUVec runs the implementation for the tier. [KernelReLUVec] has its contract.
 func ReLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -923,7 +889,7 @@ func ReLUVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// AddVec runs the implementation of addVec for the tier.
+// AddVec runs the implementation for the tier. [KernelAddVec] has its contract.
 func AddVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -940,7 +906,7 @@ func AddVec(isa ISA, dst, a, b []float32) {
 	}
 }
 
-// MulVec runs the implementation of mulVec for the tier.
+// MulVec runs the implementation for the tier. [KernelMulVec] has its contract.
 func MulVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -957,7 +923,7 @@ func MulVec(isa ISA, dst, a, b []float32) {
 	}
 }
 
-// BiasVec runs the implementation of biasVec for the tier.
+// BiasVec runs the implementation for the tier. [KernelBiasVec] has its contract.
 func BiasVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -974,7 +940,7 @@ func BiasVec(isa ISA, dst, a, b []float32) {
 	}
 }
 
-// ScaleVec runs the implementation of scaleVec for the tier.
+// ScaleVec runs the implementation for the tier. [KernelScaleVec] has its contract.
 func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -990,7 +956,7 @@ func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	}
 }
 
-// SubSubVec runs the implementation of subSubVec for the tier.
+// SubSubVec runs the implementation for the tier. [KernelSubSubVec] has its contract.
 func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -1006,7 +972,7 @@ func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	}
 }
 
-// AXPYVec runs the implementation of axpyVec for the tier.
+// AXPYVec runs the implementation for the tier. [KernelAXPYVec] has its contract.
 func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(y)
@@ -1022,7 +988,7 @@ func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	}
 }
 
-// Float16Vec runs the implementation of float16Vec for the tier.
+// Float16Vec runs the implementation for the tier. [KernelFloat16Vec] has its contract.
 func Float16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -1038,7 +1004,7 @@ func Float16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	}
 }
 
-// BFloat16Vec runs the implementation of bfloat16Vec for the tier.
+// BFloat16Vec runs the implementation for the tier. [KernelBFloat16Vec] has its contract.
 func BFloat16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -1054,7 +1020,7 @@ func BFloat16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	}
 }
 
-// WidenInt8 runs the implementation of widenInt8 for the tier.
+// WidenInt8 runs the implementation for the tier. [KernelWidenInt8] has its contract.
 func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -1071,7 +1037,7 @@ func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ld
 	}
 }
 
-// WidenInt8Panel runs the implementation of widenInt8Panel for the tier.
+// WidenInt8Panel runs the implementation for the tier. [KernelWidenInt8Panel] has its contract.
 func WidenInt8Panel(isa ISA, dst []float32, x []int8, scale []float32, rows, nr, ahead int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, nr, nr)
@@ -1088,7 +1054,7 @@ func WidenInt8Panel(isa ISA, dst []float32, x []int8, scale []float32, rows, nr,
 	}
 }
 
-// QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
+// QuantizeInt8 runs the implementation for the tier. [KernelQuantizeInt8] has its contract.
 func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1106,7 +1072,7 @@ func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, l
 	}
 }
 
-// Rotate128 runs the implementation of rotate128 for the tier.
+// Rotate128 runs the implementation for the tier. [KernelRotate128] has its contract.
 func Rotate128(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -1123,7 +1089,7 @@ func Rotate128(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// Rotate32 runs the implementation of rotate32 for the tier.
+// Rotate32 runs the implementation for the tier. [KernelRotate32] has its contract.
 func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -1140,7 +1106,7 @@ func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
+// QuantizeInt16 runs the implementation for the tier. [KernelQuantizeInt16] has its contract.
 func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1157,7 +1123,7 @@ func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst,
 	}
 }
 
-// QuantizeInt16By64 runs the implementation of quantizeInt16By64 for the tier.
+// QuantizeInt16By64 runs the implementation for the tier. [KernelQuantizeInt16By64] has its contract.
 func QuantizeInt16By64(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1174,7 +1140,7 @@ func QuantizeInt16By64(isa ISA, dst []int16, x []float32, rows, cols, filled, ld
 	}
 }
 
-// QuantizeInt16By32 runs the implementation of quantizeInt16By32 for the tier.
+// QuantizeInt16By32 runs the implementation for the tier. [KernelQuantizeInt16By32] has its contract.
 func QuantizeInt16By32(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1191,7 +1157,7 @@ func QuantizeInt16By32(isa ISA, dst []int16, x []float32, rows, cols, filled, ld
 	}
 }
 
-// QuantizeInt8By32 runs the implementation of quantizeInt8By32 for the tier.
+// QuantizeInt8By32 runs the implementation for the tier. [KernelQuantizeInt8By32] has its contract.
 func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1209,7 +1175,7 @@ func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	}
 }
 
-// QuantizeInt8By64 runs the implementation of quantizeInt8By64 for the tier.
+// QuantizeInt8By64 runs the implementation for the tier. [KernelQuantizeInt8By64] has its contract.
 func QuantizeInt8By64(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1227,7 +1193,7 @@ func QuantizeInt8By64(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	}
 }
 
-// QuantizeInt8By16 runs the implementation of quantizeInt8By16 for the tier.
+// QuantizeInt8By16 runs the implementation for the tier. [KernelQuantizeInt8By16] has its contract.
 func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1245,7 +1211,7 @@ func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	}
 }
 
-// Int8Quads runs the implementation of int8Quads for the tier.
+// Int8Quads runs the implementation for the tier. [KernelInt8Quads] has its contract.
 func Int8Quads(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1266,7 +1232,7 @@ func Int8Quads(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start 
 	}
 }
 
-// Int8Pairs runs the implementation of int8Pairs for the tier.
+// Int8Pairs runs the implementation for the tier. [KernelInt8Pairs] has its contract.
 func Int8Pairs(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1286,7 +1252,7 @@ func Int8Pairs(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, b []i
 	}
 }
 
-// Int8Winograd runs the implementation of int8Winograd for the tier.
+// Int8Winograd runs the implementation for the tier. [KernelInt8Winograd] has its contract.
 func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1306,7 +1272,7 @@ func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, of
 	}
 }
 
-// WinogradRows runs the implementation of winogradRows for the tier.
+// WinogradRows runs the implementation for the tier. [KernelWinogradRows] has its contract.
 func WinogradRows(isa ISA, ofRows []int32, a []int16, rows, k, lda int) {
 	if race.Enabled {
 		raceWrite(ofRows)
@@ -1320,7 +1286,7 @@ func WinogradRows(isa ISA, ofRows []int32, a []int16, rows, k, lda int) {
 	}
 }
 
-// WinogradColumns runs the implementation of winogradColumns for the tier.
+// WinogradColumns runs the implementation for the tier. [KernelWinogradColumns] has its contract.
 func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr int) {
 	if race.Enabled {
 		raceWriteRows(dst, k, nr, nr)
@@ -1335,17 +1301,17 @@ func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr in
 	}
 }
 
-// Int8Octets runs the implementation of int8Octets for the tier.
+// Int8Octets runs the implementation for the tier. [KernelInt8Octets] has its contract.
 func Int8Octets(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8OctetsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
-// Int8Dots runs the implementation of int8Dots for the tier.
+// Int8Dots runs the implementation for the tier. [KernelInt8Dots] has its contract.
 func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8DotsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
-// Int8Tiles runs the implementation of int8Tiles for the tier.
+// Int8Tiles runs the implementation for the tier. [KernelInt8Tiles] has its contract.
 func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1365,7 +1331,7 @@ func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32
 	}
 }
 
-// WordDigits runs the implementation of wordDigits for the tier.
+// WordDigits runs the implementation for the tier. [KernelWordDigits] has its contract.
 func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
 	if race.Enabled {
 		raceWriteRows(dst, 3, n, lddst)
@@ -1381,7 +1347,7 @@ func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
 	}
 }
 
-// WordTiles runs the implementation of wordTiles for the tier.
+// WordTiles runs the implementation for the tier. [KernelWordTiles] has its contract.
 func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1398,7 +1364,7 @@ func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb
 	}
 }
 
-// BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
+// BFloat16Tiles runs the implementation for the tier. [KernelBFloat16Tiles] has its contract.
 func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1413,7 +1379,7 @@ func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint1
 	}
 }
 
-// BFloat16Pairs runs the implementation of bfloat16Pairs for the tier.
+// BFloat16Pairs runs the implementation for the tier. [KernelBFloat16Pairs] has its contract.
 func BFloat16Pairs(isa ISA, m, k, nr int, a []uint16, lda int, b []uint16, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1428,7 +1394,7 @@ func BFloat16Pairs(isa ISA, m, k, nr int, a []uint16, lda int, b []uint16, ahead
 	}
 }
 
-// BFloat16Rows runs the implementation of bfloat16Rows for the tier.
+// BFloat16Rows runs the implementation for the tier. [KernelBFloat16Rows] has its contract.
 func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1444,7 +1410,7 @@ func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst,
 	}
 }
 
-// Blocks8 runs the implementation of blocks8 for the tier.
+// Blocks8 runs the implementation for the tier. [KernelBlocks8] has its contract.
 func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1467,7 +1433,7 @@ func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 }
 
-// Blocks4 runs the implementation of blocks4 for the tier.
+// Blocks4 runs the implementation for the tier. [KernelBlocks4] has its contract.
 func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1490,7 +1456,7 @@ func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 }
 
-// Blocks4K runs the implementation of blocks4K for the tier.
+// Blocks4K runs the implementation for the tier. [KernelBlocks4K] has its contract.
 func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1513,7 +1479,7 @@ func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 	}
 }
 
-// Blocks6K runs the implementation of blocks6K for the tier.
+// Blocks6K runs the implementation for the tier. [KernelBlocks6K] has its contract.
 func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1536,7 +1502,7 @@ func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 	}
 }
 
-// Blocks4Min runs the implementation of blocks4Min for the tier.
+// Blocks4Min runs the implementation for the tier. [KernelBlocks4Min] has its contract.
 func Blocks4Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1559,7 +1525,7 @@ func Blocks4Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float3
 	}
 }
 
-// Blocks5 runs the implementation of blocks5 for the tier.
+// Blocks5 runs the implementation for the tier. [KernelBlocks5] has its contract.
 func Blocks5(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1582,7 +1548,7 @@ func Blocks5(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 }
 
-// Blocks5Min runs the implementation of blocks5Min for the tier.
+// Blocks5Min runs the implementation for the tier. [KernelBlocks5Min] has its contract.
 func Blocks5Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1605,7 +1571,7 @@ func Blocks5Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float3
 	}
 }
 
-// Blocks5K runs the implementation of blocks5K for the tier.
+// Blocks5K runs the implementation for the tier. [KernelBlocks5K] has its contract.
 func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1628,7 +1594,7 @@ func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 	}
 }
 
-// BlocksCodes runs the implementation of blocksCodes for the tier.
+// BlocksCodes runs the implementation for the tier. [KernelBlocksCodes] has its contract.
 func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1651,7 +1617,7 @@ func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, star
 	}
 }
 
-// Blocks4NL runs the implementation of blocks4NL for the tier.
+// Blocks4NL runs the implementation for the tier. [KernelBlocks4NL] has its contract.
 func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1674,7 +1640,7 @@ func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start 
 	}
 }
 
-// Blocks4NLK runs the implementation of blocks4NLK for the tier.
+// Blocks4NLK runs the implementation for the tier. [KernelBlocks4NLK] has its contract.
 func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1697,7 +1663,7 @@ func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start
 	}
 }
 
-// Blocks3K runs the implementation of blocks3K for the tier.
+// Blocks3K runs the implementation for the tier. [KernelBlocks3K] has its contract.
 func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1720,7 +1686,7 @@ func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 	}
 }
 
-// SignDots runs the implementation of signDots for the tier.
+// SignDots runs the implementation for the tier. [KernelSignDots] has its contract.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	if race.Enabled {
 		raceWriteRows(dst, m, n, lddst)
@@ -1739,7 +1705,7 @@ func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, 
 	}
 }
 
-// DeltaRows runs the implementation of deltaRows for the tier.
+// DeltaRows runs the implementation for the tier. [KernelDeltaRows] has its contract.
 func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -1758,7 +1724,7 @@ func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, 
 	}
 }
 
-// ScanRows runs the implementation of scanRows for the tier.
+// ScanRows runs the implementation for the tier. [KernelScanRows] has its contract.
 func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -1777,7 +1743,7 @@ func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, b
 	}
 }
 
-// RoundedSums runs the implementation of roundedSums for the tier.
+// RoundedSums runs the implementation for the tier. [KernelRoundedSums] has its contract.
 func RoundedSums(isa ISA, sums, scale, offset, x, w []float32, low, high float32) {
 	if race.Enabled {
 		raceWriteRows(sums, 3, len(scale), len(scale))

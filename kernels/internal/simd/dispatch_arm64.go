@@ -6,7 +6,7 @@ package simd
 
 import "github.com/avoformer/avoformer/internal/race"
 
-// GemmPanel runs the implementation of gemmPanel for the tier.
+// GemmPanel runs the implementation for the tier. [KernelGemmPanel] has its contract.
 func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -21,17 +21,17 @@ func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []fl
 	}
 }
 
-// GemmNear runs the implementation of gemmNear for the tier.
+// GemmNear runs the implementation for the tier. [KernelGemmNear] has its contract.
 func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	gemmNearGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// GemmPair runs the implementation of gemmPair for the tier.
+// GemmPair runs the implementation for the tier. [KernelGemmPair] has its contract.
 func GemmPair(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int) {
 	gemmPairGeneric(m, nr, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, second)
 }
 
-// GemmPack runs the implementation of gemmPack for the tier.
+// GemmPack runs the implementation for the tier. [KernelGemmPack] has its contract.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -47,17 +47,17 @@ func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 	}
 }
 
-// GemmPanelFloat16 runs the implementation of gemmPanelFloat16 for the tier.
+// GemmPanelFloat16 runs the implementation for the tier. [KernelGemmPanelFloat16] has its contract.
 func GemmPanelFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
 	gemmPanelFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
 }
 
-// GemmPanelBFloat16 runs the implementation of gemmPanelBFloat16 for the tier.
+// GemmPanelBFloat16 runs the implementation for the tier. [KernelGemmPanelBFloat16] has its contract.
 func GemmPanelBFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
 	gemmPanelBFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
 }
 
-// GemmDot runs the implementation of gemmDot for the tier.
+// GemmDot runs the implementation for the tier. [KernelGemmDot] has its contract.
 func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -72,7 +72,7 @@ func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []floa
 	}
 }
 
-// GemvPanels runs the implementation of gemvPanels for the tier.
+// GemvPanels runs the implementation for the tier. [KernelGemvPanels] has its contract.
 func GemvPanels(isa ISA, panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceRead(a)
@@ -87,7 +87,7 @@ func GemvPanels(isa ISA, panels, nr int, alpha float32, a, b []float32, panel in
 	}
 }
 
-// GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
+// GemvPanelsFloat16 runs the implementation for the tier. [KernelGemvPanelsFloat16] has its contract.
 func GemvPanelsFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceRead(a)
@@ -102,7 +102,7 @@ func GemvPanelsFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []
 	}
 }
 
-// GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
+// GemvPanelsBFloat16 runs the implementation for the tier. [KernelGemvPanelsBFloat16] has its contract.
 func GemvPanelsBFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceRead(a)
@@ -117,7 +117,7 @@ func GemvPanelsBFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b [
 	}
 }
 
-// GemvRows runs the implementation of gemvRows for the tier.
+// GemvRows runs the implementation for the tier. [KernelGemvRows] has its contract.
 func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
@@ -132,7 +132,7 @@ func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-// GemvDot runs the implementation of gemvDot for the tier.
+// GemvDot runs the implementation for the tier. [KernelGemvDot] has its contract.
 func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	if race.Enabled {
 		raceWrite(c)
@@ -147,7 +147,7 @@ func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	}
 }
 
-// CopyRows runs the implementation of copyRows for the tier.
+// CopyRows runs the implementation for the tier. [KernelCopyRows] has its contract.
 func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -161,7 +161,7 @@ func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// AddRows runs the implementation of addRows for the tier.
+// AddRows runs the implementation for the tier. [KernelAddRows] has its contract.
 func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -175,7 +175,7 @@ func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// TransposeRows runs the implementation of transposeRows for the tier.
+// TransposeRows runs the implementation for the tier. [KernelTransposeRows] has its contract.
 func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, cols, rows, lddst)
@@ -189,7 +189,7 @@ func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// FinishIdentity runs the implementation of finishIdentity for the tier.
+// FinishIdentity runs the implementation for the tier. [KernelFinishIdentity] has its contract.
 func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -205,7 +205,7 @@ func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-// FinishReLU runs the implementation of finishReLU for the tier.
+// FinishReLU runs the implementation for the tier. [KernelFinishReLU] has its contract.
 func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -221,7 +221,7 @@ func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-// FinishGELU runs the implementation of finishGELU for the tier.
+// FinishGELU runs the implementation for the tier. [KernelFinishGELU] has its contract.
 func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -237,7 +237,7 @@ func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-// FinishGELUTanh runs the implementation of finishGELUTanh for the tier.
+// FinishGELUTanh runs the implementation for the tier. [KernelFinishGELUTanh] has its contract.
 func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -253,7 +253,7 @@ func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst
 	}
 }
 
-// FinishSiLU runs the implementation of finishSiLU for the tier.
+// FinishSiLU runs the implementation for the tier. [KernelFinishSiLU] has its contract.
 func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -269,36 +269,22 @@ func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ld
 	}
 }
 
-// SoftmaxRows runs the implementation of softmaxRows for the tier.
-func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
-	if race.Enabled {
-		raceWriteRows(dst, rows, cols, cols)
-		raceReadRows(x, rows, cols, cols)
-	}
-	switch chosen[KernelSoftmaxRows][isa&isaMask] {
-	case 0:
-		softmaxRowsNEON(dst, x, rows, cols)
-	default:
-		softmaxRowsGeneric(dst, x, rows, cols)
-	}
-}
-
-// SoftmaxRowsStream runs the implementation of softmaxRowsStream for the tier.
-func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
+// SoftmaxRows runs the implementation for the tier. [KernelSoftmaxRows] has its contract.
+func SoftmaxRows(isa ISA, dst, x, tmp []float32, rows, cols, stream int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
 		raceWrite(tmp)
 	}
-	switch chosen[KernelSoftmaxRowsStream][isa&isaMask] {
+	switch chosen[KernelSoftmaxRows][isa&isaMask] {
 	case 0:
-		softmaxRowsStreamNEON(dst, x, tmp, rows, cols)
+		softmaxRowsNEON(dst, x, tmp, rows, cols, stream)
 	default:
-		softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
+		softmaxRowsGeneric(dst, x, tmp, rows, cols, stream)
 	}
 }
 
-// ExpSumRows runs the implementation of expSumRows for the tier.
+// ExpSumRows runs the implementation for the tier. [KernelExpSumRows] has its contract.
 func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -314,7 +300,7 @@ func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	}
 }
 
-// MaxVec runs the implementation of maxVec for the tier.
+// MaxVec runs the implementation for the tier. [KernelMaxVec] has its contract.
 func MaxVec(isa ISA, x []float32) float32 {
 	if race.Enabled {
 		raceRead(x)
@@ -327,7 +313,7 @@ func MaxVec(isa ISA, x []float32) float32 {
 	}
 }
 
-// SumExpVec runs the implementation of sumExpVec for the tier.
+// SumExpVec runs the implementation for the tier. [KernelSumExpVec] has its contract.
 func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	if race.Enabled {
 		raceRead(x)
@@ -340,8 +326,8 @@ func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	}
 }
 
-// LayerNormRows runs the implementation of layerNormRows for the tier.
-func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
+// LayerNormRows runs the implementation for the tier. [KernelLayerNormRows] has its contract.
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32, stream int) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, cols)
@@ -350,29 +336,13 @@ func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps 
 	}
 	switch chosen[KernelLayerNormRows][isa&isaMask] {
 	case 0:
-		return layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsNEON(dst, x, weight, bias, rows, cols, eps, stream)
 	default:
-		return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+		return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps, stream)
 	}
 }
 
-// LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
-func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
-	if race.Enabled {
-		raceWriteRows(dst, rows, cols, cols)
-		raceReadRows(x, rows, cols, cols)
-		raceRead(weight)
-		raceRead(bias)
-	}
-	switch chosen[KernelLayerNormRowsStream][isa&isaMask] {
-	case 0:
-		return layerNormRowsStreamNEON(dst, x, weight, bias, rows, cols, eps)
-	default:
-		return layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
-	}
-}
-
-// AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
+// AddLayerNormRows runs the implementation for the tier. [KernelAddLayerNormRows] has its contract.
 func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -390,7 +360,7 @@ func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, ro
 	}
 }
 
-// RMSNormRows runs the implementation of rmsNormRows for the tier.
+// RMSNormRows runs the implementation for the tier. [KernelRMSNormRows] has its contract.
 func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -405,7 +375,7 @@ func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32)
 	}
 }
 
-// AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
+// AddRMSNormRows runs the implementation for the tier. [KernelAddRMSNormRows] has its contract.
 func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -422,7 +392,7 @@ func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols
 	}
 }
 
-// AttnSoftmax runs the implementation of attnSoftmax for the tier.
+// AttnSoftmax runs the implementation for the tier. [KernelAttnSoftmax] has its contract.
 func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(s, rows, cols, ld)
@@ -438,17 +408,17 @@ func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []fl
 	}
 }
 
-// AttnKeys runs the implementation of attnKeys for the tier.
+// AttnKeys runs the implementation for the tier. [KernelAttnKeys] has its contract.
 func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx, nr int) {
 	attnKeysGeneric(dst, x, rows, cols, ldx, nr)
 }
 
-// AttnPanels runs the implementation of attnPanels for the tier.
+// AttnPanels runs the implementation for the tier. [KernelAttnPanels] has its contract.
 func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int) {
 	attnPanelsGeneric(m, n, k, alpha, a, lda, b, ldb, panel, next, pace, count, beta, c, ldc, nr)
 }
 
-// AttnScaleRows runs the implementation of attnScaleRows for the tier.
+// AttnScaleRows runs the implementation for the tier. [KernelAttnScaleRows] has its contract.
 func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	if race.Enabled {
 		raceWriteRows(x, rows, cols, ld)
@@ -462,7 +432,7 @@ func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	}
 }
 
-// AttnShort runs the implementation of attnShort for the tier.
+// AttnShort runs the implementation for the tier. [KernelAttnShort] has its contract.
 func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		if len(bias) > 0 {
@@ -480,7 +450,7 @@ func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weigh
 	}
 }
 
-// AttnFew runs the implementation of attnFew for the tier.
+// AttnFew runs the implementation for the tier. [KernelAttnFew] has its contract.
 func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	if race.Enabled {
 		raceReadRows(bias, rows, (n+15)&^15, ldb)
@@ -496,7 +466,7 @@ func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight 
 	}
 }
 
-// AttnValues runs the implementation of attnValues for the tier.
+// AttnValues runs the implementation for the tier. [KernelAttnValues] has its contract.
 func AttnValues(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -511,7 +481,7 @@ func AttnValues(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, l
 	}
 }
 
-// AttnValuesFloat16 runs the implementation of attnValuesFloat16 for the tier.
+// AttnValuesFloat16 runs the implementation for the tier. [KernelAttnValuesFloat16] has its contract.
 func AttnValuesFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -526,7 +496,7 @@ func AttnValuesFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []flo
 	}
 }
 
-// AttnValuesBFloat16 runs the implementation of attnValuesBFloat16 for the tier.
+// AttnValuesBFloat16 runs the implementation for the tier. [KernelAttnValuesBFloat16] has its contract.
 func AttnValuesBFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -541,7 +511,7 @@ func AttnValuesBFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []fl
 	}
 }
 
-// AttnValuesInt8 runs the implementation of attnValuesInt8 for the tier.
+// AttnValuesInt8 runs the implementation for the tier. [KernelAttnValuesInt8] has its contract.
 func AttnValuesInt8(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int) {
 	if race.Enabled {
 		raceWriteRows(o, rows, cols, ldo)
@@ -557,7 +527,7 @@ func AttnValuesInt8(isa ISA, rows, n, cols int, o []float32, ldo int, p []float3
 	}
 }
 
-// AttnScoresFloat16 runs the implementation of attnScoresFloat16 for the tier.
+// AttnScoresFloat16 runs the implementation for the tier. [KernelAttnScoresFloat16] has its contract.
 func AttnScoresFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceReadRows(a, rows, k, lda)
@@ -572,7 +542,7 @@ func AttnScoresFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []floa
 	}
 }
 
-// AttnScoresBFloat16 runs the implementation of attnScoresBFloat16 for the tier.
+// AttnScoresBFloat16 runs the implementation for the tier. [KernelAttnScoresBFloat16] has its contract.
 func AttnScoresBFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceReadRows(a, rows, k, lda)
@@ -587,7 +557,7 @@ func AttnScoresBFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []flo
 	}
 }
 
-// AttnScoresInt8 runs the implementation of attnScoresInt8 for the tier.
+// AttnScoresInt8 runs the implementation for the tier. [KernelAttnScoresInt8] has its contract.
 func AttnScoresInt8(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int) {
 	if race.Enabled {
 		raceReadRows(a, rows, k, lda)
@@ -603,7 +573,7 @@ func AttnScoresInt8(isa ISA, rows, panels, nr, k int, alpha float32, a []float32
 	}
 }
 
-// RoundWords runs the implementation of roundWords for the tier.
+// RoundWords runs the implementation for the tier. [KernelRoundWords] has its contract.
 func RoundWords(isa ISA, dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -617,7 +587,7 @@ func RoundWords(isa ISA, dst []int16, x []float32, factor float32, rows, cols, f
 	}
 }
 
-// WordColumns runs the implementation of wordColumns for the tier.
+// WordColumns runs the implementation for the tier. [KernelWordColumns] has its contract.
 func WordColumns(isa ISA, dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int) {
 	if race.Enabled {
 		raceWriteRows(dst, filled, cols, cols)
@@ -632,7 +602,7 @@ func WordColumns(isa ISA, dst []int16, scale, x []float32, rows, cols, filled, l
 	}
 }
 
-// WordPanel runs the implementation of wordPanel for the tier.
+// WordPanel runs the implementation for the tier. [KernelWordPanel] has its contract.
 func WordPanel(isa ISA, m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -648,7 +618,7 @@ func WordPanel(isa ISA, m, k, nr int, a []int16, lda int, b []int16, weight []fl
 	}
 }
 
-// ExpVec runs the implementation of expVec for the tier.
+// ExpVec runs the implementation for the tier. [KernelExpVec] has its contract.
 func ExpVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -662,7 +632,7 @@ func ExpVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// GELUVec runs the implementation of geluVec for the tier.
+// GELUVec runs the implementation for the tier. [KernelGELUVec] has its contract.
 func GELUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -676,7 +646,7 @@ func GELUVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// GELUTanhVec runs the implementation of geluTanhVec for the tier.
+// GELUTanhVec runs the implementation for the tier. [KernelGELUTanhVec] has its contract.
 func GELUTanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -690,7 +660,7 @@ func GELUTanhVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// SiLUVec runs the implementation of siluVec for the tier.
+// SiLUVec runs the implementation for the tier. [KernelSiLUVec] has its contract.
 func SiLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -704,7 +674,7 @@ func SiLUVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// SigmoidVec runs the implementation of sigmoidVec for the tier.
+// SigmoidVec runs the implementation for the tier. [KernelSigmoidVec] has its contract.
 func SigmoidVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -718,7 +688,7 @@ func SigmoidVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// TanhVec runs the implementation of tanhVec for the tier.
+// TanhVec runs the implementation for the tier. [KernelTanhVec] has its contract.
 func TanhVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -732,7 +702,7 @@ func TanhVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// ErfVec runs the implementation of erfVec for the tier.
+// ErfVec runs the implementation for the tier. [KernelErfVec] has its contract.
 func ErfVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -746,7 +716,7 @@ func ErfVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// ReLUVec runs the implementation of reluVec for the tier.
+// ReLUVec runs the implementation for the tier. [KernelReLUVec] has its contract.
 func ReLUVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -760,7 +730,7 @@ func ReLUVec(isa ISA, dst, x []float32) {
 	}
 }
 
-// AddVec runs the implementation of addVec for the tier.
+// AddVec runs the implementation for the tier. [KernelAddVec] has its contract.
 func AddVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -775,7 +745,7 @@ func AddVec(isa ISA, dst, a, b []float32) {
 	}
 }
 
-// MulVec runs the implementation of mulVec for the tier.
+// MulVec runs the implementation for the tier. [KernelMulVec] has its contract.
 func MulVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -790,7 +760,7 @@ func MulVec(isa ISA, dst, a, b []float32) {
 	}
 }
 
-// BiasVec runs the implementation of biasVec for the tier.
+// BiasVec runs the implementation for the tier. [KernelBiasVec] has its contract.
 func BiasVec(isa ISA, dst, a, b []float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -805,7 +775,7 @@ func BiasVec(isa ISA, dst, a, b []float32) {
 	}
 }
 
-// ScaleVec runs the implementation of scaleVec for the tier.
+// ScaleVec runs the implementation for the tier. [KernelScaleVec] has its contract.
 func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -819,7 +789,7 @@ func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	}
 }
 
-// SubSubVec runs the implementation of subSubVec for the tier.
+// SubSubVec runs the implementation for the tier. [KernelSubSubVec] has its contract.
 func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -833,7 +803,7 @@ func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	}
 }
 
-// AXPYVec runs the implementation of axpyVec for the tier.
+// AXPYVec runs the implementation for the tier. [KernelAXPYVec] has its contract.
 func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	if race.Enabled {
 		raceWrite(y)
@@ -847,7 +817,7 @@ func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	}
 }
 
-// Float16Vec runs the implementation of float16Vec for the tier.
+// Float16Vec runs the implementation for the tier. [KernelFloat16Vec] has its contract.
 func Float16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -861,7 +831,7 @@ func Float16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	}
 }
 
-// BFloat16Vec runs the implementation of bfloat16Vec for the tier.
+// BFloat16Vec runs the implementation for the tier. [KernelBFloat16Vec] has its contract.
 func BFloat16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -875,7 +845,7 @@ func BFloat16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	}
 }
 
-// WidenInt8 runs the implementation of widenInt8 for the tier.
+// WidenInt8 runs the implementation for the tier. [KernelWidenInt8] has its contract.
 func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
@@ -890,7 +860,7 @@ func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ld
 	}
 }
 
-// WidenInt8Panel runs the implementation of widenInt8Panel for the tier.
+// WidenInt8Panel runs the implementation for the tier. [KernelWidenInt8Panel] has its contract.
 func WidenInt8Panel(isa ISA, dst []float32, x []int8, scale []float32, rows, nr, ahead int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, nr, nr)
@@ -905,7 +875,7 @@ func WidenInt8Panel(isa ISA, dst []float32, x []int8, scale []float32, rows, nr,
 	}
 }
 
-// QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
+// QuantizeInt8 runs the implementation for the tier. [KernelQuantizeInt8] has its contract.
 func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -921,7 +891,7 @@ func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, l
 	}
 }
 
-// Rotate128 runs the implementation of rotate128 for the tier.
+// Rotate128 runs the implementation for the tier. [KernelRotate128] has its contract.
 func Rotate128(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -936,7 +906,7 @@ func Rotate128(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// Rotate32 runs the implementation of rotate32 for the tier.
+// Rotate32 runs the implementation for the tier. [KernelRotate32] has its contract.
 func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, lddst)
@@ -951,22 +921,22 @@ func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
+// QuantizeInt16 runs the implementation for the tier. [KernelQuantizeInt16] has its contract.
 func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32) {
 	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale)
 }
 
-// QuantizeInt16By64 runs the implementation of quantizeInt16By64 for the tier.
+// QuantizeInt16By64 runs the implementation for the tier. [KernelQuantizeInt16By64] has its contract.
 func QuantizeInt16By64(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	quantizeInt16By64Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
 }
 
-// QuantizeInt16By32 runs the implementation of quantizeInt16By32 for the tier.
+// QuantizeInt16By32 runs the implementation for the tier. [KernelQuantizeInt16By32] has its contract.
 func QuantizeInt16By32(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	quantizeInt16By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
 }
 
-// QuantizeInt8By32 runs the implementation of quantizeInt8By32 for the tier.
+// QuantizeInt8By32 runs the implementation for the tier. [KernelQuantizeInt8By32] has its contract.
 func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -982,7 +952,7 @@ func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	}
 }
 
-// QuantizeInt8By64 runs the implementation of quantizeInt8By64 for the tier.
+// QuantizeInt8By64 runs the implementation for the tier. [KernelQuantizeInt8By64] has its contract.
 func QuantizeInt8By64(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -998,7 +968,7 @@ func QuantizeInt8By64(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	}
 }
 
-// QuantizeInt8By16 runs the implementation of quantizeInt8By16 for the tier.
+// QuantizeInt8By16 runs the implementation for the tier. [KernelQuantizeInt8By16] has its contract.
 func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
@@ -1014,32 +984,32 @@ func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 	}
 }
 
-// Int8Quads runs the implementation of int8Quads for the tier.
+// Int8Quads runs the implementation for the tier. [KernelInt8Quads] has its contract.
 func Int8Quads(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
 	int8QuadsGeneric(m, k, nr, a, lda, scale, start, b, weight, bias, ahead, add, c, ldc)
 }
 
-// Int8Pairs runs the implementation of int8Pairs for the tier.
+// Int8Pairs runs the implementation for the tier. [KernelInt8Pairs] has its contract.
 func Int8Pairs(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8PairsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
-// Int8Winograd runs the implementation of int8Winograd for the tier.
+// Int8Winograd runs the implementation for the tier. [KernelInt8Winograd] has its contract.
 func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
 	int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, b, ofColumns, weight, bias, add, c, ldc)
 }
 
-// WinogradRows runs the implementation of winogradRows for the tier.
+// WinogradRows runs the implementation for the tier. [KernelWinogradRows] has its contract.
 func WinogradRows(isa ISA, ofRows []int32, a []int16, rows, k, lda int) {
 	winogradRowsGeneric(ofRows, a, rows, k, lda)
 }
 
-// WinogradColumns runs the implementation of winogradColumns for the tier.
+// WinogradColumns runs the implementation for the tier. [KernelWinogradColumns] has its contract.
 func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr int) {
 	winogradColumnsGeneric(dst, ofColumns, b, k, nr)
 }
 
-// Int8Octets runs the implementation of int8Octets for the tier.
+// Int8Octets runs the implementation for the tier. [KernelInt8Octets] has its contract.
 func Int8Octets(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1057,7 +1027,7 @@ func Int8Octets(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []i
 	}
 }
 
-// Int8Dots runs the implementation of int8Dots for the tier.
+// Int8Dots runs the implementation for the tier. [KernelInt8Dots] has its contract.
 func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1077,37 +1047,37 @@ func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int
 	}
 }
 
-// Int8Tiles runs the implementation of int8Tiles for the tier.
+// Int8Tiles runs the implementation for the tier. [KernelInt8Tiles] has its contract.
 func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int) {
 	int8TilesGeneric(m, k, nr, panels, a, lda, scale, start, b, ldb, weight, bias, sums, c, ldc)
 }
 
-// WordDigits runs the implementation of wordDigits for the tier.
+// WordDigits runs the implementation for the tier. [KernelWordDigits] has its contract.
 func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
 	wordDigitsGeneric(dst, lddst, x, n)
 }
 
-// WordTiles runs the implementation of wordTiles for the tier.
+// WordTiles runs the implementation for the tier. [KernelWordTiles] has its contract.
 func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int) {
 	wordTilesGeneric(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
 }
 
-// BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
+// BFloat16Tiles runs the implementation for the tier. [KernelBFloat16Tiles] has its contract.
 func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, c, ldc)
 }
 
-// BFloat16Pairs runs the implementation of bfloat16Pairs for the tier.
+// BFloat16Pairs runs the implementation for the tier. [KernelBFloat16Pairs] has its contract.
 func BFloat16Pairs(isa ISA, m, k, nr int, a []uint16, lda int, b []uint16, ahead, add int, c []float32, ldc int) {
 	bfloat16PairsGeneric(m, k, nr, a, lda, b, ahead, add, c, ldc)
 }
 
-// BFloat16Rows runs the implementation of bfloat16Rows for the tier.
+// BFloat16Rows runs the implementation for the tier. [KernelBFloat16Rows] has its contract.
 func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
 	bfloat16RowsGeneric(dst, x, rows, cols, filled, lddst, ldx)
 }
 
-// Blocks8 runs the implementation of blocks8 for the tier.
+// Blocks8 runs the implementation for the tier. [KernelBlocks8] has its contract.
 func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1126,7 +1096,7 @@ func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 }
 
-// Blocks4 runs the implementation of blocks4 for the tier.
+// Blocks4 runs the implementation for the tier. [KernelBlocks4] has its contract.
 func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1145,7 +1115,7 @@ func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 }
 
-// Blocks4K runs the implementation of blocks4K for the tier.
+// Blocks4K runs the implementation for the tier. [KernelBlocks4K] has its contract.
 func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1164,7 +1134,7 @@ func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 	}
 }
 
-// Blocks6K runs the implementation of blocks6K for the tier.
+// Blocks6K runs the implementation for the tier. [KernelBlocks6K] has its contract.
 func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1183,7 +1153,7 @@ func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 	}
 }
 
-// Blocks4Min runs the implementation of blocks4Min for the tier.
+// Blocks4Min runs the implementation for the tier. [KernelBlocks4Min] has its contract.
 func Blocks4Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1202,7 +1172,7 @@ func Blocks4Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float3
 	}
 }
 
-// Blocks5 runs the implementation of blocks5 for the tier.
+// Blocks5 runs the implementation for the tier. [KernelBlocks5] has its contract.
 func Blocks5(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1221,7 +1191,7 @@ func Blocks5(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []
 	}
 }
 
-// Blocks5Min runs the implementation of blocks5Min for the tier.
+// Blocks5Min runs the implementation for the tier. [KernelBlocks5Min] has its contract.
 func Blocks5Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1240,7 +1210,7 @@ func Blocks5Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float3
 	}
 }
 
-// Blocks5K runs the implementation of blocks5K for the tier.
+// Blocks5K runs the implementation for the tier. [KernelBlocks5K] has its contract.
 func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1259,7 +1229,7 @@ func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 	}
 }
 
-// BlocksCodes runs the implementation of blocksCodes for the tier.
+// BlocksCodes runs the implementation for the tier. [KernelBlocksCodes] has its contract.
 func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1278,7 +1248,7 @@ func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, star
 	}
 }
 
-// Blocks4NL runs the implementation of blocks4NL for the tier.
+// Blocks4NL runs the implementation for the tier. [KernelBlocks4NL] has its contract.
 func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1297,7 +1267,7 @@ func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start 
 	}
 }
 
-// Blocks4NLK runs the implementation of blocks4NLK for the tier.
+// Blocks4NLK runs the implementation for the tier. [KernelBlocks4NLK] has its contract.
 func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1316,7 +1286,7 @@ func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start
 	}
 }
 
-// Blocks3K runs the implementation of blocks3K for the tier.
+// Blocks3K runs the implementation for the tier. [KernelBlocks3K] has its contract.
 func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
@@ -1335,7 +1305,7 @@ func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 	}
 }
 
-// SignDots runs the implementation of signDots for the tier.
+// SignDots runs the implementation for the tier. [KernelSignDots] has its contract.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	if race.Enabled {
 		raceWriteRows(dst, m, n, lddst)
@@ -1350,7 +1320,7 @@ func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, 
 	}
 }
 
-// DeltaRows runs the implementation of deltaRows for the tier.
+// DeltaRows runs the implementation for the tier. [KernelDeltaRows] has its contract.
 func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -1367,7 +1337,7 @@ func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, 
 	}
 }
 
-// ScanRows runs the implementation of scanRows for the tier.
+// ScanRows runs the implementation for the tier. [KernelScanRows] has its contract.
 func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
 	if race.Enabled {
 		raceWrite(dst)
@@ -1384,7 +1354,7 @@ func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, b
 	}
 }
 
-// RoundedSums runs the implementation of roundedSums for the tier.
+// RoundedSums runs the implementation for the tier. [KernelRoundedSums] has its contract.
 func RoundedSums(isa ISA, sums, scale, offset, x, w []float32, low, high float32) {
 	if race.Enabled {
 		raceWriteRows(sums, 3, len(scale), len(scale))

@@ -4,512 +4,502 @@
 
 package simd
 
-// GemmPanel runs the implementation of gemmPanel for the tier.
+// GemmPanel runs the implementation for the tier. [KernelGemmPanel] has its contract.
 func GemmPanel(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int) {
 	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, next, pace, turn, steps, beta, c, ldc)
 }
 
-// GemmNear runs the implementation of gemmNear for the tier.
+// GemmNear runs the implementation for the tier. [KernelGemmNear] has its contract.
 func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	gemmNearGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// GemmPair runs the implementation of gemmPair for the tier.
+// GemmPair runs the implementation for the tier. [KernelGemmPair] has its contract.
 func GemmPair(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int) {
 	gemmPairGeneric(m, nr, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, second)
 }
 
-// GemmPack runs the implementation of gemmPack for the tier.
+// GemmPack runs the implementation for the tier. [KernelGemmPack] has its contract.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	gemmPackGeneric(m, n, k, alpha, a, lda, b, ldb, dst, beta, c, ldc)
 }
 
-// GemmPanelFloat16 runs the implementation of gemmPanelFloat16 for the tier.
+// GemmPanelFloat16 runs the implementation for the tier. [KernelGemmPanelFloat16] has its contract.
 func GemmPanelFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
 	gemmPanelFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
 }
 
-// GemmPanelBFloat16 runs the implementation of gemmPanelBFloat16 for the tier.
+// GemmPanelBFloat16 runs the implementation for the tier. [KernelGemmPanelBFloat16] has its contract.
 func GemmPanelBFloat16(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
 	gemmPanelBFloat16Generic(m, nr, k, alpha, a, lda, b, beta, c, ldc)
 }
 
-// GemmDot runs the implementation of gemmDot for the tier.
+// GemmDot runs the implementation for the tier. [KernelGemmDot] has its contract.
 func GemmDot(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	gemmDotGeneric(m, n, k, alpha, a, lda, b, ldb, c, ldc)
 }
 
-// GemvPanels runs the implementation of gemvPanels for the tier.
+// GemvPanels runs the implementation for the tier. [KernelGemvPanels] has its contract.
 func GemvPanels(isa ISA, panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int) {
 	gemvPanelsGeneric(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 }
 
-// GemvPanelsFloat16 runs the implementation of gemvPanelsFloat16 for the tier.
+// GemvPanelsFloat16 runs the implementation for the tier. [KernelGemvPanelsFloat16] has its contract.
 func GemvPanelsFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	gemvPanelsFloat16Generic(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 }
 
-// GemvPanelsBFloat16 runs the implementation of gemvPanelsBFloat16 for the tier.
+// GemvPanelsBFloat16 runs the implementation for the tier. [KernelGemvPanelsBFloat16] has its contract.
 func GemvPanelsBFloat16(isa ISA, panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int) {
 	gemvPanelsBFloat16Generic(panels, nr, alpha, a, b, panel, beta, c, ldc, ahead)
 }
 
-// GemvRows runs the implementation of gemvRows for the tier.
+// GemvRows runs the implementation for the tier. [KernelGemvRows] has its contract.
 func GemvRows(isa ISA, c, a, b []float32, ldb, ahead int) {
 	gemvRowsGeneric(c, a, b, ldb, ahead)
 }
 
-// GemvDot runs the implementation of gemvDot for the tier.
+// GemvDot runs the implementation for the tier. [KernelGemvDot] has its contract.
 func GemvDot(isa ISA, alpha float32, c, a, b []float32, ldb, ahead int) {
 	gemvDotGeneric(alpha, c, a, b, ldb, ahead)
 }
 
-// CopyRows runs the implementation of copyRows for the tier.
+// CopyRows runs the implementation for the tier. [KernelCopyRows] has its contract.
 func CopyRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	copyRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }
 
-// AddRows runs the implementation of addRows for the tier.
+// AddRows runs the implementation for the tier. [KernelAddRows] has its contract.
 func AddRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	addRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }
 
-// TransposeRows runs the implementation of transposeRows for the tier.
+// TransposeRows runs the implementation for the tier. [KernelTransposeRows] has its contract.
 func TransposeRows(isa ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	transposeRowsGeneric(dst, x, rows, cols, lddst, ldx)
 }
 
-// FinishIdentity runs the implementation of finishIdentity for the tier.
+// FinishIdentity runs the implementation for the tier. [KernelFinishIdentity] has its contract.
 func FinishIdentity(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishIdentityGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-// FinishReLU runs the implementation of finishReLU for the tier.
+// FinishReLU runs the implementation for the tier. [KernelFinishReLU] has its contract.
 func FinishReLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishReLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-// FinishGELU runs the implementation of finishGELU for the tier.
+// FinishGELU runs the implementation for the tier. [KernelFinishGELU] has its contract.
 func FinishGELU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishGELUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-// FinishGELUTanh runs the implementation of finishGELUTanh for the tier.
+// FinishGELUTanh runs the implementation for the tier. [KernelFinishGELUTanh] has its contract.
 func FinishGELUTanh(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishGELUTanhGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-// FinishSiLU runs the implementation of finishSiLU for the tier.
+// FinishSiLU runs the implementation for the tier. [KernelFinishSiLU] has its contract.
 func FinishSiLU(isa ISA, dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int) {
 	finishSiLUGeneric(dst, x, bias, residual, rows, cols, lddst, ldresidual)
 }
 
-// SoftmaxRows runs the implementation of softmaxRows for the tier.
-func SoftmaxRows(isa ISA, dst, x []float32, rows, cols int) {
-	softmaxRowsGeneric(dst, x, rows, cols)
+// SoftmaxRows runs the implementation for the tier. [KernelSoftmaxRows] has its contract.
+func SoftmaxRows(isa ISA, dst, x, tmp []float32, rows, cols, stream int) {
+	softmaxRowsGeneric(dst, x, tmp, rows, cols, stream)
 }
 
-// SoftmaxRowsStream runs the implementation of softmaxRowsStream for the tier.
-func SoftmaxRowsStream(isa ISA, dst, x, tmp []float32, rows, cols int) {
-	softmaxRowsStreamGeneric(dst, x, tmp, rows, cols)
-}
-
-// ExpSumRows runs the implementation of expSumRows for the tier.
+// ExpSumRows runs the implementation for the tier. [KernelExpSumRows] has its contract.
 func ExpSumRows(isa ISA, dst, x, max, sum []float32, rows, cols int) {
 	expSumRowsGeneric(dst, x, max, sum, rows, cols)
 }
 
-// MaxVec runs the implementation of maxVec for the tier.
+// MaxVec runs the implementation for the tier. [KernelMaxVec] has its contract.
 func MaxVec(isa ISA, x []float32) float32 {
 	return maxVecGeneric(x)
 }
 
-// SumExpVec runs the implementation of sumExpVec for the tier.
+// SumExpVec runs the implementation for the tier. [KernelSumExpVec] has its contract.
 func SumExpVec(isa ISA, x []float32, max float32) float32 {
 	return sumExpVecGeneric(x, max)
 }
 
-// LayerNormRows runs the implementation of layerNormRows for the tier.
-func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
-	return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
+// LayerNormRows runs the implementation for the tier. [KernelLayerNormRows] has its contract.
+func LayerNormRows(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32, stream int) int {
+	return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps, stream)
 }
 
-// LayerNormRowsStream runs the implementation of layerNormRowsStream for the tier.
-func LayerNormRowsStream(isa ISA, dst, x, weight, bias []float32, rows, cols int, eps float32) int {
-	return layerNormRowsStreamGeneric(dst, x, weight, bias, rows, cols, eps)
-}
-
-// AddLayerNormRows runs the implementation of addLayerNormRows for the tier.
+// AddLayerNormRows runs the implementation for the tier. [KernelAddLayerNormRows] has its contract.
 func AddLayerNormRows(isa ISA, dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
 	return addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias, rows, cols, eps)
 }
 
-// RMSNormRows runs the implementation of rmsNormRows for the tier.
+// RMSNormRows runs the implementation for the tier. [KernelRMSNormRows] has its contract.
 func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32) int {
 	return rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 }
 
-// AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
+// AddRMSNormRows runs the implementation for the tier. [KernelAddRMSNormRows] has its contract.
 func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int {
 	return addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
 }
 
-// AttnSoftmax runs the implementation of attnSoftmax for the tier.
+// AttnSoftmax runs the implementation for the tier. [KernelAttnSoftmax] has its contract.
 func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	attnSoftmaxGeneric(s, rows, cols, ld, max, sum, factor)
 }
 
-// AttnKeys runs the implementation of attnKeys for the tier.
+// AttnKeys runs the implementation for the tier. [KernelAttnKeys] has its contract.
 func AttnKeys(isa ISA, dst, x []float32, rows, cols, ldx, nr int) {
 	attnKeysGeneric(dst, x, rows, cols, ldx, nr)
 }
 
-// AttnPanels runs the implementation of attnPanels for the tier.
+// AttnPanels runs the implementation for the tier. [KernelAttnPanels] has its contract.
 func AttnPanels(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int) {
 	attnPanelsGeneric(m, n, k, alpha, a, lda, b, ldb, panel, next, pace, count, beta, c, ldc, nr)
 }
 
-// AttnScaleRows runs the implementation of attnScaleRows for the tier.
+// AttnScaleRows runs the implementation for the tier. [KernelAttnScaleRows] has its contract.
 func AttnScaleRows(isa ISA, x []float32, rows, cols, ld int, factor []float32) {
 	attnScaleRowsGeneric(x, rows, cols, ld, factor)
 }
 
-// AttnShort runs the implementation of attnShort for the tier.
+// AttnShort runs the implementation for the tier. [KernelAttnShort] has its contract.
 func AttnShort(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	attnShortGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
-// AttnFew runs the implementation of attnFew for the tier.
+// AttnFew runs the implementation for the tier. [KernelAttnFew] has its contract.
 func AttnFew(isa ISA, rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int) {
 	attnFewGeneric(rows, n, bias, ldb, s, weight, cols, v, ldv, o, ldo)
 }
 
-// AttnValues runs the implementation of attnValues for the tier.
+// AttnValues runs the implementation for the tier. [KernelAttnValues] has its contract.
 func AttnValues(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int) {
 	attnValuesGeneric(rows, n, cols, o, ldo, p, ldp, v, ldv)
 }
 
-// AttnValuesFloat16 runs the implementation of attnValuesFloat16 for the tier.
+// AttnValuesFloat16 runs the implementation for the tier. [KernelAttnValuesFloat16] has its contract.
 func AttnValuesFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
 	attnValuesFloat16Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
 }
 
-// AttnValuesBFloat16 runs the implementation of attnValuesBFloat16 for the tier.
+// AttnValuesBFloat16 runs the implementation for the tier. [KernelAttnValuesBFloat16] has its contract.
 func AttnValuesBFloat16(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int) {
 	attnValuesBFloat16Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, ahead)
 }
 
-// AttnValuesInt8 runs the implementation of attnValuesInt8 for the tier.
+// AttnValuesInt8 runs the implementation for the tier. [KernelAttnValuesInt8] has its contract.
 func AttnValuesInt8(isa ISA, rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int) {
 	attnValuesInt8Generic(rows, n, cols, o, ldo, p, ldp, v, ldv, scale, ahead)
 }
 
-// AttnScoresFloat16 runs the implementation of attnScoresFloat16 for the tier.
+// AttnScoresFloat16 runs the implementation for the tier. [KernelAttnScoresFloat16] has its contract.
 func AttnScoresFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
 	attnScoresFloat16Generic(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
 }
 
-// AttnScoresBFloat16 runs the implementation of attnScoresBFloat16 for the tier.
+// AttnScoresBFloat16 runs the implementation for the tier. [KernelAttnScoresBFloat16] has its contract.
 func AttnScoresBFloat16(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int) {
 	attnScoresBFloat16Generic(rows, panels, nr, k, alpha, a, lda, b, panel, c, ldc, ahead)
 }
 
-// AttnScoresInt8 runs the implementation of attnScoresInt8 for the tier.
+// AttnScoresInt8 runs the implementation for the tier. [KernelAttnScoresInt8] has its contract.
 func AttnScoresInt8(isa ISA, rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int) {
 	attnScoresInt8Generic(rows, panels, nr, k, alpha, a, lda, b, panel, scale, c, ldc, ahead)
 }
 
-// RoundWords runs the implementation of roundWords for the tier.
+// RoundWords runs the implementation for the tier. [KernelRoundWords] has its contract.
 func RoundWords(isa ISA, dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int) {
 	roundWordsGeneric(dst, x, factor, rows, cols, filled, lddst, ldx)
 }
 
-// WordColumns runs the implementation of wordColumns for the tier.
+// WordColumns runs the implementation for the tier. [KernelWordColumns] has its contract.
 func WordColumns(isa ISA, dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int) {
 	wordColumnsGeneric(dst, scale, x, rows, cols, filled, ldx, nr)
 }
 
-// WordPanel runs the implementation of wordPanel for the tier.
+// WordPanel runs the implementation for the tier. [KernelWordPanel] has its contract.
 func WordPanel(isa ISA, m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int) {
 	wordPanelGeneric(m, k, nr, a, lda, b, weight, add, c, ldc)
 }
 
-// ExpVec runs the implementation of expVec for the tier.
+// ExpVec runs the implementation for the tier. [KernelExpVec] has its contract.
 func ExpVec(isa ISA, dst, x []float32) {
 	expVecGeneric(dst, x)
 }
 
-// GELUVec runs the implementation of geluVec for the tier.
+// GELUVec runs the implementation for the tier. [KernelGELUVec] has its contract.
 func GELUVec(isa ISA, dst, x []float32) {
 	geluVecGeneric(dst, x)
 }
 
-// GELUTanhVec runs the implementation of geluTanhVec for the tier.
+// GELUTanhVec runs the implementation for the tier. [KernelGELUTanhVec] has its contract.
 func GELUTanhVec(isa ISA, dst, x []float32) {
 	geluTanhVecGeneric(dst, x)
 }
 
-// SiLUVec runs the implementation of siluVec for the tier.
+// SiLUVec runs the implementation for the tier. [KernelSiLUVec] has its contract.
 func SiLUVec(isa ISA, dst, x []float32) {
 	siluVecGeneric(dst, x)
 }
 
-// SigmoidVec runs the implementation of sigmoidVec for the tier.
+// SigmoidVec runs the implementation for the tier. [KernelSigmoidVec] has its contract.
 func SigmoidVec(isa ISA, dst, x []float32) {
 	sigmoidVecGeneric(dst, x)
 }
 
-// TanhVec runs the implementation of tanhVec for the tier.
+// TanhVec runs the implementation for the tier. [KernelTanhVec] has its contract.
 func TanhVec(isa ISA, dst, x []float32) {
 	tanhVecGeneric(dst, x)
 }
 
-// ErfVec runs the implementation of erfVec for the tier.
+// ErfVec runs the implementation for the tier. [KernelErfVec] has its contract.
 func ErfVec(isa ISA, dst, x []float32) {
 	erfVecGeneric(dst, x)
 }
 
-// ReLUVec runs the implementation of reluVec for the tier.
+// ReLUVec runs the implementation for the tier. [KernelReLUVec] has its contract.
 func ReLUVec(isa ISA, dst, x []float32) {
 	reluVecGeneric(dst, x)
 }
 
-// AddVec runs the implementation of addVec for the tier.
+// AddVec runs the implementation for the tier. [KernelAddVec] has its contract.
 func AddVec(isa ISA, dst, a, b []float32) {
 	addVecGeneric(dst, a, b)
 }
 
-// MulVec runs the implementation of mulVec for the tier.
+// MulVec runs the implementation for the tier. [KernelMulVec] has its contract.
 func MulVec(isa ISA, dst, a, b []float32) {
 	mulVecGeneric(dst, a, b)
 }
 
-// BiasVec runs the implementation of biasVec for the tier.
+// BiasVec runs the implementation for the tier. [KernelBiasVec] has its contract.
 func BiasVec(isa ISA, dst, a, b []float32) {
 	biasVecGeneric(dst, a, b)
 }
 
-// ScaleVec runs the implementation of scaleVec for the tier.
+// ScaleVec runs the implementation for the tier. [KernelScaleVec] has its contract.
 func ScaleVec(isa ISA, dst, x []float32, alpha float32) {
 	scaleVecGeneric(dst, x, alpha)
 }
 
-// SubSubVec runs the implementation of subSubVec for the tier.
+// SubSubVec runs the implementation for the tier. [KernelSubSubVec] has its contract.
 func SubSubVec(isa ISA, dst, x []float32, a, b float32) {
 	subSubVecGeneric(dst, x, a, b)
 }
 
-// AXPYVec runs the implementation of axpyVec for the tier.
+// AXPYVec runs the implementation for the tier. [KernelAXPYVec] has its contract.
 func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 	axpyVecGeneric(y, x, alpha)
 }
 
-// Float16Vec runs the implementation of float16Vec for the tier.
+// Float16Vec runs the implementation for the tier. [KernelFloat16Vec] has its contract.
 func Float16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	float16VecGeneric(dst, x, ahead)
 }
 
-// BFloat16Vec runs the implementation of bfloat16Vec for the tier.
+// BFloat16Vec runs the implementation for the tier. [KernelBFloat16Vec] has its contract.
 func BFloat16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	bfloat16VecGeneric(dst, x, ahead)
 }
 
-// WidenInt8 runs the implementation of widenInt8 for the tier.
+// WidenInt8 runs the implementation for the tier. [KernelWidenInt8] has its contract.
 func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int) {
 	widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale, ahead)
 }
 
-// WidenInt8Panel runs the implementation of widenInt8Panel for the tier.
+// WidenInt8Panel runs the implementation for the tier. [KernelWidenInt8Panel] has its contract.
 func WidenInt8Panel(isa ISA, dst []float32, x []int8, scale []float32, rows, nr, ahead int) {
 	widenInt8PanelGeneric(dst, x, scale, rows, nr, ahead)
 }
 
-// QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
+// QuantizeInt8 runs the implementation for the tier. [KernelQuantizeInt8] has its contract.
 func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
 	quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start)
 }
 
-// Rotate128 runs the implementation of rotate128 for the tier.
+// Rotate128 runs the implementation for the tier. [KernelRotate128] has its contract.
 func Rotate128(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	rotate128Generic(dst, x, by, rows, cols, lddst, ldx)
 }
 
-// Rotate32 runs the implementation of rotate32 for the tier.
+// Rotate32 runs the implementation for the tier. [KernelRotate32] has its contract.
 func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	rotate32Generic(dst, x, by, rows, cols, lddst, ldx)
 }
 
-// QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
+// QuantizeInt16 runs the implementation for the tier. [KernelQuantizeInt16] has its contract.
 func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32) {
 	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale)
 }
 
-// QuantizeInt16By64 runs the implementation of quantizeInt16By64 for the tier.
+// QuantizeInt16By64 runs the implementation for the tier. [KernelQuantizeInt16By64] has its contract.
 func QuantizeInt16By64(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	quantizeInt16By64Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
 }
 
-// QuantizeInt16By32 runs the implementation of quantizeInt16By32 for the tier.
+// QuantizeInt16By32 runs the implementation for the tier. [KernelQuantizeInt16By32] has its contract.
 func QuantizeInt16By32(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	quantizeInt16By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
 }
 
-// QuantizeInt8By32 runs the implementation of quantizeInt8By32 for the tier.
+// QuantizeInt8By32 runs the implementation for the tier. [KernelQuantizeInt8By32] has its contract.
 func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	quantizeInt8By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
-// QuantizeInt8By64 runs the implementation of quantizeInt8By64 for the tier.
+// QuantizeInt8By64 runs the implementation for the tier. [KernelQuantizeInt8By64] has its contract.
 func QuantizeInt8By64(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	quantizeInt8By64Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
-// QuantizeInt8By16 runs the implementation of quantizeInt8By16 for the tier.
+// QuantizeInt8By16 runs the implementation for the tier. [KernelQuantizeInt8By16] has its contract.
 func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	quantizeInt8By16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
-// Int8Quads runs the implementation of int8Quads for the tier.
+// Int8Quads runs the implementation for the tier. [KernelInt8Quads] has its contract.
 func Int8Quads(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
 	int8QuadsGeneric(m, k, nr, a, lda, scale, start, b, weight, bias, ahead, add, c, ldc)
 }
 
-// Int8Pairs runs the implementation of int8Pairs for the tier.
+// Int8Pairs runs the implementation for the tier. [KernelInt8Pairs] has its contract.
 func Int8Pairs(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8PairsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
-// Int8Winograd runs the implementation of int8Winograd for the tier.
+// Int8Winograd runs the implementation for the tier. [KernelInt8Winograd] has its contract.
 func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
 	int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, b, ofColumns, weight, bias, add, c, ldc)
 }
 
-// WinogradRows runs the implementation of winogradRows for the tier.
+// WinogradRows runs the implementation for the tier. [KernelWinogradRows] has its contract.
 func WinogradRows(isa ISA, ofRows []int32, a []int16, rows, k, lda int) {
 	winogradRowsGeneric(ofRows, a, rows, k, lda)
 }
 
-// WinogradColumns runs the implementation of winogradColumns for the tier.
+// WinogradColumns runs the implementation for the tier. [KernelWinogradColumns] has its contract.
 func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr int) {
 	winogradColumnsGeneric(dst, ofColumns, b, k, nr)
 }
 
-// Int8Octets runs the implementation of int8Octets for the tier.
+// Int8Octets runs the implementation for the tier. [KernelInt8Octets] has its contract.
 func Int8Octets(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8OctetsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
-// Int8Dots runs the implementation of int8Dots for the tier.
+// Int8Dots runs the implementation for the tier. [KernelInt8Dots] has its contract.
 func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	int8DotsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
-// Int8Tiles runs the implementation of int8Tiles for the tier.
+// Int8Tiles runs the implementation for the tier. [KernelInt8Tiles] has its contract.
 func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int) {
 	int8TilesGeneric(m, k, nr, panels, a, lda, scale, start, b, ldb, weight, bias, sums, c, ldc)
 }
 
-// WordDigits runs the implementation of wordDigits for the tier.
+// WordDigits runs the implementation for the tier. [KernelWordDigits] has its contract.
 func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
 	wordDigitsGeneric(dst, lddst, x, n)
 }
 
-// WordTiles runs the implementation of wordTiles for the tier.
+// WordTiles runs the implementation for the tier. [KernelWordTiles] has its contract.
 func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int) {
 	wordTilesGeneric(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
 }
 
-// BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
+// BFloat16Tiles runs the implementation for the tier. [KernelBFloat16Tiles] has its contract.
 func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, c, ldc)
 }
 
-// BFloat16Pairs runs the implementation of bfloat16Pairs for the tier.
+// BFloat16Pairs runs the implementation for the tier. [KernelBFloat16Pairs] has its contract.
 func BFloat16Pairs(isa ISA, m, k, nr int, a []uint16, lda int, b []uint16, ahead, add int, c []float32, ldc int) {
 	bfloat16PairsGeneric(m, k, nr, a, lda, b, ahead, add, c, ldc)
 }
 
-// BFloat16Rows runs the implementation of bfloat16Rows for the tier.
+// BFloat16Rows runs the implementation for the tier. [KernelBFloat16Rows] has its contract.
 func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
 	bfloat16RowsGeneric(dst, x, rows, cols, filled, lddst, ldx)
 }
 
-// Blocks8 runs the implementation of blocks8 for the tier.
+// Blocks8 runs the implementation for the tier. [KernelBlocks8] has its contract.
 func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks4 runs the implementation of blocks4 for the tier.
+// Blocks4 runs the implementation for the tier. [KernelBlocks4] has its contract.
 func Blocks4(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks4Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks4K runs the implementation of blocks4K for the tier.
+// Blocks4K runs the implementation for the tier. [KernelBlocks4K] has its contract.
 func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks4KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks6K runs the implementation of blocks6K for the tier.
+// Blocks6K runs the implementation for the tier. [KernelBlocks6K] has its contract.
 func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks4Min runs the implementation of blocks4Min for the tier.
+// Blocks4Min runs the implementation for the tier. [KernelBlocks4Min] has its contract.
 func Blocks4Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks4MinGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks5 runs the implementation of blocks5 for the tier.
+// Blocks5 runs the implementation for the tier. [KernelBlocks5] has its contract.
 func Blocks5(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks5Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks5Min runs the implementation of blocks5Min for the tier.
+// Blocks5Min runs the implementation for the tier. [KernelBlocks5Min] has its contract.
 func Blocks5Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks5MinGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks5K runs the implementation of blocks5K for the tier.
+// Blocks5K runs the implementation for the tier. [KernelBlocks5K] has its contract.
 func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks5KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
 }
 
-// BlocksCodes runs the implementation of blocksCodes for the tier.
+// BlocksCodes runs the implementation for the tier. [KernelBlocksCodes] has its contract.
 func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocksCodesGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks4NL runs the implementation of blocks4NL for the tier.
+// Blocks4NL runs the implementation for the tier. [KernelBlocks4NL] has its contract.
 func Blocks4NL(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks4NLGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks4NLK runs the implementation of blocks4NLK for the tier.
+// Blocks4NLK runs the implementation for the tier. [KernelBlocks4NLK] has its contract.
 func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks4NLKGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// Blocks3K runs the implementation of blocks3K for the tier.
+// Blocks3K runs the implementation for the tier. [KernelBlocks3K] has its contract.
 func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks3KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
 
-// SignDots runs the implementation of signDots for the tier.
+// SignDots runs the implementation for the tier. [KernelSignDots] has its contract.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	signDotsGeneric(dst, lddst, a, lda, b, m, n, words, dim)
 }
 
-// DeltaRows runs the implementation of deltaRows for the tier.
+// DeltaRows runs the implementation for the tier. [KernelDeltaRows] has its contract.
 func DeltaRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
 	deltaRowsGeneric(dst, state, ld, q, k, v, decay, beta)
 }
 
-// ScanRows runs the implementation of scanRows for the tier.
+// ScanRows runs the implementation for the tier. [KernelScanRows] has its contract.
 func ScanRows(isa ISA, dst, state []float32, ld int, q, k, v []float32, decay, beta float32) {
 	scanRowsGeneric(dst, state, ld, q, k, v, decay, beta)
 }
 
-// RoundedSums runs the implementation of roundedSums for the tier.
+// RoundedSums runs the implementation for the tier. [KernelRoundedSums] has its contract.
 func RoundedSums(isa ISA, sums, scale, offset, x, w []float32, low, high float32) {
 	roundedSumsGeneric(sums, scale, offset, x, w, low, high)
 }

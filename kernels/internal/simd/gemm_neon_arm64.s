@@ -6,48 +6,48 @@
 
 // func gemmPanelNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, next int, pace int, turn int, steps int, beta float32, c []float32, ldc int)
 TEXT ·gemmPanelNEON(SB), NOSPLIT, $0-168
-	MOVD  b_base+64(FP), R13
-	MOVD  c_base+136(FP), R14
-	MOVD  lda+56(FP), R5
-	LSL   $2, R5, R5
-	MOVD  ldb+88(FP), R6
-	LSL   $2, R6, R6
-	MOVD  ldc+160(FP), R7
-	LSL   $2, R7, R7
+	MOVD  b_base+64(FP), R9
+	MOVD  c_base+136(FP), R15
+	MOVD  lda+56(FP), R10
+	LSL   $2, R10, R10
+	MOVD  ldb+88(FP), R11
+	LSL   $2, R11, R11
+	MOVD  ldc+160(FP), R12
+	LSL   $2, R12, R12
 	FMOVS beta+128(FP), F0
-	FMOVS F0, R8
-	LSL   $33, R8, R8
-	MOVD  n+8(FP), R9
-	CMP   $32, R9
+	FMOVS F0, R13
+	LSL   $33, R13, R13
+	MOVD  n+8(FP), R14
+	CMP   $32, R14
 	BLT   narrower1
-	MOVD  m+0(FP), R10
-	MOVD  a_base+32(FP), R11
-	MOVD  R14, R12
+	MOVD  m+0(FP), R8
+	MOVD  a_base+32(FP), R0
+	MOVD  R15, R1
 
 tilesx32:
-	MOVD R10, R0
-	CMP  $6, R0
-	BGE  tile3x32
-	CMP  $3, R0
-	BLE  pickx32
+	MOVD R8, R2
+	CMP  $1, R2
+	BLT  donex32
+	CMP  $3, R2
+	BLE  beginx32
+	CMP  $5, R2
+	BGT  else1
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R2, R2
+	LSR  $1, R2, R2
+	B    end2
 
-pickx32:
-	CMP $1, R0
-	BLT donex32
-	BEQ tile1x32
-	CMP $2, R0
-	BEQ tile2x32
+else1:
+	SUB R2, R2, R2
+	ADD $3, R2, R2
 
-tile3x32:
-	MOVD  R11, R0
-	ADD   R5, R11, R11
-	MOVD  R11, R1
-	ADD   R5, R11, R11
-	MOVD  R11, R2
-	ADD   R5, R11, R11
+end2:
+
+beginx32:
+	MOVD  R9, R3
+	MOVD  k+16(FP), R4
+	MOVD  R0, R5
+	ADD   R10, R0, R0
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
@@ -56,6 +56,10 @@ tile3x32:
 	VMOVI $0, V3.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
+	CMP   $1, R2
+	BEQ   tile1x32
+	MOVD  R0, R6
+	ADD   R10, R0, R0
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
@@ -64,6 +68,10 @@ tile3x32:
 	VMOVI $0, V2.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
+	CMP   $2, R2
+	BEQ   tile2x32
+	MOVD  R0, R7
+	ADD   R10, R0, R0
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
@@ -72,696 +80,622 @@ tile3x32:
 	VMOVI $0, V23.B16
 	VMOVI $0, V24.B16
 	VMOVI $0, V25.B16
-	MOVD  k+16(FP), R3
-	MOVD  R13, R4
-	SUBS  $4, R3, R3
-	BLT   rest3x32
+
+tile3x32:
+	SUBS $4, R4, R4
+	BLT  rest3x32
 
 loop3x32:
-	FMOVQ.P 16(R0), F26
-	FMOVQ.P 16(R1), F27
-	FMOVQ.P 16(R2), F28
-	FLDPQ   (R4), (F0, F1)
+	FMOVQ.P 16(R5), F26
+	FMOVQ.P 16(R6), F27
+	FMOVQ.P 16(R7), F28
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100d // fmla v13.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1013 // fmla v19.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b102e // fmla v14.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1034 // fmla v20.4s, v1.4s, v28.s[0]
-	FLDPQ   32(R4), (F0, F1)
+	FLDPQ   32(R3), (F0, F1)
 	WORD    $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100f // fmla v15.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1015 // fmla v21.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b1030 // fmla v16.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1036 // fmla v22.4s, v1.4s, v28.s[0]
-	FLDPQ   64(R4), (F0, F1)
+	FLDPQ   64(R3), (F0, F1)
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a1023 // fmla v3.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b1022 // fmla v2.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	FLDPQ   96(R4), (F0, F1)
-	ADD     R6, R4, R4
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1011 // fmla v17.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1018 // fmla v24.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b1032 // fmla v18.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1039 // fmla v25.4s, v1.4s, v28.s[0]
-	FLDPQ   (R4), (F0, F1)
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4fba1007 // fmla v7.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb100d // fmla v13.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc1013 // fmla v19.4s, v0.4s, v28.s[1]
 	WORD    $0x4fba1028 // fmla v8.4s, v1.4s, v26.s[1]
 	WORD    $0x4fbb102e // fmla v14.4s, v1.4s, v27.s[1]
 	WORD    $0x4fbc1034 // fmla v20.4s, v1.4s, v28.s[1]
-	FLDPQ   32(R4), (F0, F1)
+	FLDPQ   32(R3), (F0, F1)
 	WORD    $0x4fba1009 // fmla v9.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb100f // fmla v15.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc1015 // fmla v21.4s, v0.4s, v28.s[1]
 	WORD    $0x4fba102a // fmla v10.4s, v1.4s, v26.s[1]
 	WORD    $0x4fbb1030 // fmla v16.4s, v1.4s, v27.s[1]
 	WORD    $0x4fbc1036 // fmla v22.4s, v1.4s, v28.s[1]
-	FLDPQ   64(R4), (F0, F1)
+	FLDPQ   64(R3), (F0, F1)
 	WORD    $0x4fba1006 // fmla v6.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb1005 // fmla v5.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc1004 // fmla v4.4s, v0.4s, v28.s[1]
 	WORD    $0x4fba1023 // fmla v3.4s, v1.4s, v26.s[1]
 	WORD    $0x4fbb1022 // fmla v2.4s, v1.4s, v27.s[1]
 	WORD    $0x4fbc1037 // fmla v23.4s, v1.4s, v28.s[1]
-	FLDPQ   96(R4), (F0, F1)
-	ADD     R6, R4, R4
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4fba100b // fmla v11.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb1011 // fmla v17.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc1018 // fmla v24.4s, v0.4s, v28.s[1]
 	WORD    $0x4fba102c // fmla v12.4s, v1.4s, v26.s[1]
 	WORD    $0x4fbb1032 // fmla v18.4s, v1.4s, v27.s[1]
 	WORD    $0x4fbc1039 // fmla v25.4s, v1.4s, v28.s[1]
-	FLDPQ   (R4), (F0, F1)
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4f9a1807 // fmla v7.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b180d // fmla v13.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c1813 // fmla v19.4s, v0.4s, v28.s[2]
 	WORD    $0x4f9a1828 // fmla v8.4s, v1.4s, v26.s[2]
 	WORD    $0x4f9b182e // fmla v14.4s, v1.4s, v27.s[2]
 	WORD    $0x4f9c1834 // fmla v20.4s, v1.4s, v28.s[2]
-	FLDPQ   32(R4), (F0, F1)
+	FLDPQ   32(R3), (F0, F1)
 	WORD    $0x4f9a1809 // fmla v9.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b180f // fmla v15.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c1815 // fmla v21.4s, v0.4s, v28.s[2]
 	WORD    $0x4f9a182a // fmla v10.4s, v1.4s, v26.s[2]
 	WORD    $0x4f9b1830 // fmla v16.4s, v1.4s, v27.s[2]
 	WORD    $0x4f9c1836 // fmla v22.4s, v1.4s, v28.s[2]
-	FLDPQ   64(R4), (F0, F1)
+	FLDPQ   64(R3), (F0, F1)
 	WORD    $0x4f9a1806 // fmla v6.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b1805 // fmla v5.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c1804 // fmla v4.4s, v0.4s, v28.s[2]
 	WORD    $0x4f9a1823 // fmla v3.4s, v1.4s, v26.s[2]
 	WORD    $0x4f9b1822 // fmla v2.4s, v1.4s, v27.s[2]
 	WORD    $0x4f9c1837 // fmla v23.4s, v1.4s, v28.s[2]
-	FLDPQ   96(R4), (F0, F1)
-	ADD     R6, R4, R4
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4f9a180b // fmla v11.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b1811 // fmla v17.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c1818 // fmla v24.4s, v0.4s, v28.s[2]
 	WORD    $0x4f9a182c // fmla v12.4s, v1.4s, v26.s[2]
 	WORD    $0x4f9b1832 // fmla v18.4s, v1.4s, v27.s[2]
 	WORD    $0x4f9c1839 // fmla v25.4s, v1.4s, v28.s[2]
-	FLDPQ   (R4), (F0, F1)
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4fba1807 // fmla v7.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb180d // fmla v13.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc1813 // fmla v19.4s, v0.4s, v28.s[3]
 	WORD    $0x4fba1828 // fmla v8.4s, v1.4s, v26.s[3]
 	WORD    $0x4fbb182e // fmla v14.4s, v1.4s, v27.s[3]
 	WORD    $0x4fbc1834 // fmla v20.4s, v1.4s, v28.s[3]
-	FLDPQ   32(R4), (F0, F1)
+	FLDPQ   32(R3), (F0, F1)
 	WORD    $0x4fba1809 // fmla v9.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc1815 // fmla v21.4s, v0.4s, v28.s[3]
 	WORD    $0x4fba182a // fmla v10.4s, v1.4s, v26.s[3]
 	WORD    $0x4fbb1830 // fmla v16.4s, v1.4s, v27.s[3]
 	WORD    $0x4fbc1836 // fmla v22.4s, v1.4s, v28.s[3]
-	FLDPQ   64(R4), (F0, F1)
+	FLDPQ   64(R3), (F0, F1)
 	WORD    $0x4fba1806 // fmla v6.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb1805 // fmla v5.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc1804 // fmla v4.4s, v0.4s, v28.s[3]
 	WORD    $0x4fba1823 // fmla v3.4s, v1.4s, v26.s[3]
 	WORD    $0x4fbb1822 // fmla v2.4s, v1.4s, v27.s[3]
 	WORD    $0x4fbc1837 // fmla v23.4s, v1.4s, v28.s[3]
-	FLDPQ   96(R4), (F0, F1)
-	ADD     R6, R4, R4
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4fba180b // fmla v11.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb1811 // fmla v17.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc1818 // fmla v24.4s, v0.4s, v28.s[3]
 	WORD    $0x4fba182c // fmla v12.4s, v1.4s, v26.s[3]
 	WORD    $0x4fbb1832 // fmla v18.4s, v1.4s, v27.s[3]
 	WORD    $0x4fbc1839 // fmla v25.4s, v1.4s, v28.s[3]
-	SUBS    $4, R3, R3
+	SUBS    $4, R4, R4
 	BGE     loop3x32
 
 rest3x32:
-	ADD $4, R3, R3
-	CBZ R3, sum3x32
+	ADD $4, R4, R4
+	CBZ R4, sum3x32
 
 one3x32:
-	FMOVS.P 4(R0), F26
-	FMOVS.P 4(R1), F27
-	FMOVS.P 4(R2), F28
-	FLDPQ   (R4), (F0, F1)
+	FMOVS.P 4(R5), F26
+	FMOVS.P 4(R6), F27
+	FMOVS.P 4(R7), F28
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100d // fmla v13.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1013 // fmla v19.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a1028 // fmla v8.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b102e // fmla v14.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1034 // fmla v20.4s, v1.4s, v28.s[0]
-	FLDPQ   32(R4), (F0, F1)
+	FLDPQ   32(R3), (F0, F1)
 	WORD    $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100f // fmla v15.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1015 // fmla v21.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b1030 // fmla v16.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1036 // fmla v22.4s, v1.4s, v28.s[0]
-	FLDPQ   64(R4), (F0, F1)
+	FLDPQ   64(R3), (F0, F1)
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a1023 // fmla v3.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b1022 // fmla v2.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	FLDPQ   96(R4), (F0, F1)
-	ADD     R6, R4, R4
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1011 // fmla v17.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1018 // fmla v24.4s, v0.4s, v28.s[0]
 	WORD    $0x4f9a102c // fmla v12.4s, v1.4s, v26.s[0]
 	WORD    $0x4f9b1032 // fmla v18.4s, v1.4s, v27.s[0]
 	WORD    $0x4f9c1039 // fmla v25.4s, v1.4s, v28.s[0]
-	SUBS    $1, R3, R3
+	SUBS    $1, R4, R4
 	BNE     one3x32
 
 sum3x32:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
-	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store3x32
-	MOVD  R12, R0
-	FMOVS beta+128(FP), F26
-	VDUP  V26.S[0], V26.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V7.S4
-	VFMLA V1.S4, V26.S4, V8.S4
-	FLDPQ 32(R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V9.S4
-	VFMLA V1.S4, V26.S4, V10.S4
-	FLDPQ 64(R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V6.S4
-	VFMLA V1.S4, V26.S4, V3.S4
-	FLDPQ 96(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V11.S4
-	VFMLA V1.S4, V26.S4, V12.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V13.S4
-	VFMLA V1.S4, V26.S4, V14.S4
-	FLDPQ 32(R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V15.S4
-	VFMLA V1.S4, V26.S4, V16.S4
-	FLDPQ 64(R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V5.S4
-	VFMLA V1.S4, V26.S4, V2.S4
-	FLDPQ 96(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V17.S4
-	VFMLA V1.S4, V26.S4, V18.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V19.S4
-	VFMLA V1.S4, V26.S4, V20.S4
-	FLDPQ 32(R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V21.S4
-	VFMLA V1.S4, V26.S4, V22.S4
-	FLDPQ 64(R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V4.S4
-	VFMLA V1.S4, V26.S4, V23.S4
-	FLDPQ 96(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V24.S4
-	VFMLA V1.S4, V26.S4, V25.S4
-
-store3x32:
-	FSTPQ (F7, F8), (R12)
-	FSTPQ (F9, F10), 32(R12)
-	FSTPQ (F6, F3), 64(R12)
-	FSTPQ (F11, F12), 96(R12)
-	ADD   R7, R12, R12
-	FSTPQ (F13, F14), (R12)
-	FSTPQ (F15, F16), 32(R12)
-	FSTPQ (F5, F2), 64(R12)
-	FSTPQ (F17, F18), 96(R12)
-	ADD   R7, R12, R12
-	FSTPQ (F19, F20), (R12)
-	FSTPQ (F21, F22), 32(R12)
-	FSTPQ (F4, F23), 64(R12)
-	FSTPQ (F24, F25), 96(R12)
-	ADD   R7, R12, R12
-	SUB   $3, R10, R10
-	B     tilesx32
+	B endx32
 
 tile2x32:
-	MOVD  R11, R0
-	ADD   R5, R11, R11
-	MOVD  R11, R1
-	ADD   R5, R11, R11
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD  k+16(FP), R2
-	MOVD  R13, R3
-	SUBS  $4, R2, R2
-	BLT   rest2x32
+	SUBS $4, R4, R4
+	BLT  rest2x32
 
 loop2x32:
-	FMOVQ.P 16(R0), F18
-	FMOVQ.P 16(R1), F19
+	FMOVQ.P 16(R5), F4
+	FMOVQ.P 16(R6), F19
 	FLDPQ   (R3), (F0, F1)
-	WORD    $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	WORD    $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
-	WORD    $0x4f921024 // fmla v4.4s, v1.4s, v18.s[0]
-	WORD    $0x4f93102b // fmla v11.4s, v1.4s, v19.s[0]
+	WORD    $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
+	WORD    $0x4f93100d // fmla v13.4s, v0.4s, v19.s[0]
+	WORD    $0x4f841028 // fmla v8.4s, v1.4s, v4.s[0]
+	WORD    $0x4f93102e // fmla v14.4s, v1.4s, v19.s[0]
 	FLDPQ   32(R3), (F0, F1)
-	WORD    $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	WORD    $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
-	WORD    $0x4f921026 // fmla v6.4s, v1.4s, v18.s[0]
-	WORD    $0x4f93102d // fmla v13.4s, v1.4s, v19.s[0]
+	WORD    $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
+	WORD    $0x4f93100f // fmla v15.4s, v0.4s, v19.s[0]
+	WORD    $0x4f84102a // fmla v10.4s, v1.4s, v4.s[0]
+	WORD    $0x4f931030 // fmla v16.4s, v1.4s, v19.s[0]
 	FLDPQ   64(R3), (F0, F1)
-	WORD    $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	WORD    $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
-	WORD    $0x4f921028 // fmla v8.4s, v1.4s, v18.s[0]
-	WORD    $0x4f93102f // fmla v15.4s, v1.4s, v19.s[0]
+	WORD    $0x4f841006 // fmla v6.4s, v0.4s, v4.s[0]
+	WORD    $0x4f931005 // fmla v5.4s, v0.4s, v19.s[0]
+	WORD    $0x4f841023 // fmla v3.4s, v1.4s, v4.s[0]
+	WORD    $0x4f931022 // fmla v2.4s, v1.4s, v19.s[0]
 	FLDPQ   96(R3), (F0, F1)
-	ADD     R6, R3, R3
-	WORD    $0x4f921002 // fmla v2.4s, v0.4s, v18.s[0]
-	WORD    $0x4f931010 // fmla v16.4s, v0.4s, v19.s[0]
-	WORD    $0x4f921029 // fmla v9.4s, v1.4s, v18.s[0]
-	WORD    $0x4f931031 // fmla v17.4s, v1.4s, v19.s[0]
+	ADD     R11, R3, R3
+	WORD    $0x4f84100b // fmla v11.4s, v0.4s, v4.s[0]
+	WORD    $0x4f931011 // fmla v17.4s, v0.4s, v19.s[0]
+	WORD    $0x4f84102c // fmla v12.4s, v1.4s, v4.s[0]
+	WORD    $0x4f931032 // fmla v18.4s, v1.4s, v19.s[0]
 	FLDPQ   (R3), (F0, F1)
-	WORD    $0x4fb21003 // fmla v3.4s, v0.4s, v18.s[1]
-	WORD    $0x4fb3100a // fmla v10.4s, v0.4s, v19.s[1]
-	WORD    $0x4fb21024 // fmla v4.4s, v1.4s, v18.s[1]
-	WORD    $0x4fb3102b // fmla v11.4s, v1.4s, v19.s[1]
+	WORD    $0x4fa41007 // fmla v7.4s, v0.4s, v4.s[1]
+	WORD    $0x4fb3100d // fmla v13.4s, v0.4s, v19.s[1]
+	WORD    $0x4fa41028 // fmla v8.4s, v1.4s, v4.s[1]
+	WORD    $0x4fb3102e // fmla v14.4s, v1.4s, v19.s[1]
 	FLDPQ   32(R3), (F0, F1)
-	WORD    $0x4fb21005 // fmla v5.4s, v0.4s, v18.s[1]
-	WORD    $0x4fb3100c // fmla v12.4s, v0.4s, v19.s[1]
-	WORD    $0x4fb21026 // fmla v6.4s, v1.4s, v18.s[1]
-	WORD    $0x4fb3102d // fmla v13.4s, v1.4s, v19.s[1]
+	WORD    $0x4fa41009 // fmla v9.4s, v0.4s, v4.s[1]
+	WORD    $0x4fb3100f // fmla v15.4s, v0.4s, v19.s[1]
+	WORD    $0x4fa4102a // fmla v10.4s, v1.4s, v4.s[1]
+	WORD    $0x4fb31030 // fmla v16.4s, v1.4s, v19.s[1]
 	FLDPQ   64(R3), (F0, F1)
-	WORD    $0x4fb21007 // fmla v7.4s, v0.4s, v18.s[1]
-	WORD    $0x4fb3100e // fmla v14.4s, v0.4s, v19.s[1]
-	WORD    $0x4fb21028 // fmla v8.4s, v1.4s, v18.s[1]
-	WORD    $0x4fb3102f // fmla v15.4s, v1.4s, v19.s[1]
+	WORD    $0x4fa41006 // fmla v6.4s, v0.4s, v4.s[1]
+	WORD    $0x4fb31005 // fmla v5.4s, v0.4s, v19.s[1]
+	WORD    $0x4fa41023 // fmla v3.4s, v1.4s, v4.s[1]
+	WORD    $0x4fb31022 // fmla v2.4s, v1.4s, v19.s[1]
 	FLDPQ   96(R3), (F0, F1)
-	ADD     R6, R3, R3
-	WORD    $0x4fb21002 // fmla v2.4s, v0.4s, v18.s[1]
-	WORD    $0x4fb31010 // fmla v16.4s, v0.4s, v19.s[1]
-	WORD    $0x4fb21029 // fmla v9.4s, v1.4s, v18.s[1]
-	WORD    $0x4fb31031 // fmla v17.4s, v1.4s, v19.s[1]
+	ADD     R11, R3, R3
+	WORD    $0x4fa4100b // fmla v11.4s, v0.4s, v4.s[1]
+	WORD    $0x4fb31011 // fmla v17.4s, v0.4s, v19.s[1]
+	WORD    $0x4fa4102c // fmla v12.4s, v1.4s, v4.s[1]
+	WORD    $0x4fb31032 // fmla v18.4s, v1.4s, v19.s[1]
 	FLDPQ   (R3), (F0, F1)
-	WORD    $0x4f921803 // fmla v3.4s, v0.4s, v18.s[2]
-	WORD    $0x4f93180a // fmla v10.4s, v0.4s, v19.s[2]
-	WORD    $0x4f921824 // fmla v4.4s, v1.4s, v18.s[2]
-	WORD    $0x4f93182b // fmla v11.4s, v1.4s, v19.s[2]
+	WORD    $0x4f841807 // fmla v7.4s, v0.4s, v4.s[2]
+	WORD    $0x4f93180d // fmla v13.4s, v0.4s, v19.s[2]
+	WORD    $0x4f841828 // fmla v8.4s, v1.4s, v4.s[2]
+	WORD    $0x4f93182e // fmla v14.4s, v1.4s, v19.s[2]
 	FLDPQ   32(R3), (F0, F1)
-	WORD    $0x4f921805 // fmla v5.4s, v0.4s, v18.s[2]
-	WORD    $0x4f93180c // fmla v12.4s, v0.4s, v19.s[2]
-	WORD    $0x4f921826 // fmla v6.4s, v1.4s, v18.s[2]
-	WORD    $0x4f93182d // fmla v13.4s, v1.4s, v19.s[2]
+	WORD    $0x4f841809 // fmla v9.4s, v0.4s, v4.s[2]
+	WORD    $0x4f93180f // fmla v15.4s, v0.4s, v19.s[2]
+	WORD    $0x4f84182a // fmla v10.4s, v1.4s, v4.s[2]
+	WORD    $0x4f931830 // fmla v16.4s, v1.4s, v19.s[2]
 	FLDPQ   64(R3), (F0, F1)
-	WORD    $0x4f921807 // fmla v7.4s, v0.4s, v18.s[2]
-	WORD    $0x4f93180e // fmla v14.4s, v0.4s, v19.s[2]
-	WORD    $0x4f921828 // fmla v8.4s, v1.4s, v18.s[2]
-	WORD    $0x4f93182f // fmla v15.4s, v1.4s, v19.s[2]
+	WORD    $0x4f841806 // fmla v6.4s, v0.4s, v4.s[2]
+	WORD    $0x4f931805 // fmla v5.4s, v0.4s, v19.s[2]
+	WORD    $0x4f841823 // fmla v3.4s, v1.4s, v4.s[2]
+	WORD    $0x4f931822 // fmla v2.4s, v1.4s, v19.s[2]
 	FLDPQ   96(R3), (F0, F1)
-	ADD     R6, R3, R3
-	WORD    $0x4f921802 // fmla v2.4s, v0.4s, v18.s[2]
-	WORD    $0x4f931810 // fmla v16.4s, v0.4s, v19.s[2]
-	WORD    $0x4f921829 // fmla v9.4s, v1.4s, v18.s[2]
-	WORD    $0x4f931831 // fmla v17.4s, v1.4s, v19.s[2]
+	ADD     R11, R3, R3
+	WORD    $0x4f84180b // fmla v11.4s, v0.4s, v4.s[2]
+	WORD    $0x4f931811 // fmla v17.4s, v0.4s, v19.s[2]
+	WORD    $0x4f84182c // fmla v12.4s, v1.4s, v4.s[2]
+	WORD    $0x4f931832 // fmla v18.4s, v1.4s, v19.s[2]
 	FLDPQ   (R3), (F0, F1)
-	WORD    $0x4fb21803 // fmla v3.4s, v0.4s, v18.s[3]
-	WORD    $0x4fb3180a // fmla v10.4s, v0.4s, v19.s[3]
-	WORD    $0x4fb21824 // fmla v4.4s, v1.4s, v18.s[3]
-	WORD    $0x4fb3182b // fmla v11.4s, v1.4s, v19.s[3]
+	WORD    $0x4fa41807 // fmla v7.4s, v0.4s, v4.s[3]
+	WORD    $0x4fb3180d // fmla v13.4s, v0.4s, v19.s[3]
+	WORD    $0x4fa41828 // fmla v8.4s, v1.4s, v4.s[3]
+	WORD    $0x4fb3182e // fmla v14.4s, v1.4s, v19.s[3]
 	FLDPQ   32(R3), (F0, F1)
-	WORD    $0x4fb21805 // fmla v5.4s, v0.4s, v18.s[3]
-	WORD    $0x4fb3180c // fmla v12.4s, v0.4s, v19.s[3]
-	WORD    $0x4fb21826 // fmla v6.4s, v1.4s, v18.s[3]
-	WORD    $0x4fb3182d // fmla v13.4s, v1.4s, v19.s[3]
+	WORD    $0x4fa41809 // fmla v9.4s, v0.4s, v4.s[3]
+	WORD    $0x4fb3180f // fmla v15.4s, v0.4s, v19.s[3]
+	WORD    $0x4fa4182a // fmla v10.4s, v1.4s, v4.s[3]
+	WORD    $0x4fb31830 // fmla v16.4s, v1.4s, v19.s[3]
 	FLDPQ   64(R3), (F0, F1)
-	WORD    $0x4fb21807 // fmla v7.4s, v0.4s, v18.s[3]
-	WORD    $0x4fb3180e // fmla v14.4s, v0.4s, v19.s[3]
-	WORD    $0x4fb21828 // fmla v8.4s, v1.4s, v18.s[3]
-	WORD    $0x4fb3182f // fmla v15.4s, v1.4s, v19.s[3]
+	WORD    $0x4fa41806 // fmla v6.4s, v0.4s, v4.s[3]
+	WORD    $0x4fb31805 // fmla v5.4s, v0.4s, v19.s[3]
+	WORD    $0x4fa41823 // fmla v3.4s, v1.4s, v4.s[3]
+	WORD    $0x4fb31822 // fmla v2.4s, v1.4s, v19.s[3]
 	FLDPQ   96(R3), (F0, F1)
-	ADD     R6, R3, R3
-	WORD    $0x4fb21802 // fmla v2.4s, v0.4s, v18.s[3]
-	WORD    $0x4fb31810 // fmla v16.4s, v0.4s, v19.s[3]
-	WORD    $0x4fb21829 // fmla v9.4s, v1.4s, v18.s[3]
-	WORD    $0x4fb31831 // fmla v17.4s, v1.4s, v19.s[3]
-	SUBS    $4, R2, R2
+	ADD     R11, R3, R3
+	WORD    $0x4fa4180b // fmla v11.4s, v0.4s, v4.s[3]
+	WORD    $0x4fb31811 // fmla v17.4s, v0.4s, v19.s[3]
+	WORD    $0x4fa4182c // fmla v12.4s, v1.4s, v4.s[3]
+	WORD    $0x4fb31832 // fmla v18.4s, v1.4s, v19.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop2x32
 
 rest2x32:
-	ADD $4, R2, R2
-	CBZ R2, sum2x32
+	ADD $4, R4, R4
+	CBZ R4, sum2x32
 
 one2x32:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
-	FLDPQ   (R3), (F18, F19)
-	WORD    $0x4f801243 // fmla v3.4s, v18.4s, v0.s[0]
-	WORD    $0x4f81124a // fmla v10.4s, v18.4s, v1.s[0]
-	WORD    $0x4f801264 // fmla v4.4s, v19.4s, v0.s[0]
-	WORD    $0x4f81126b // fmla v11.4s, v19.4s, v1.s[0]
-	FLDPQ   32(R3), (F18, F19)
-	WORD    $0x4f801245 // fmla v5.4s, v18.4s, v0.s[0]
-	WORD    $0x4f81124c // fmla v12.4s, v18.4s, v1.s[0]
-	WORD    $0x4f801266 // fmla v6.4s, v19.4s, v0.s[0]
-	WORD    $0x4f81126d // fmla v13.4s, v19.4s, v1.s[0]
-	FLDPQ   64(R3), (F18, F19)
-	WORD    $0x4f801247 // fmla v7.4s, v18.4s, v0.s[0]
-	WORD    $0x4f81124e // fmla v14.4s, v18.4s, v1.s[0]
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FLDPQ   (R3), (F4, F19)
+	WORD    $0x4f801087 // fmla v7.4s, v4.4s, v0.s[0]
+	WORD    $0x4f81108d // fmla v13.4s, v4.4s, v1.s[0]
 	WORD    $0x4f801268 // fmla v8.4s, v19.4s, v0.s[0]
-	WORD    $0x4f81126f // fmla v15.4s, v19.4s, v1.s[0]
-	FLDPQ   96(R3), (F18, F19)
-	ADD     R6, R3, R3
-	WORD    $0x4f801242 // fmla v2.4s, v18.4s, v0.s[0]
-	WORD    $0x4f811250 // fmla v16.4s, v18.4s, v1.s[0]
-	WORD    $0x4f801269 // fmla v9.4s, v19.4s, v0.s[0]
-	WORD    $0x4f811271 // fmla v17.4s, v19.4s, v1.s[0]
-	SUBS    $1, R2, R2
+	WORD    $0x4f81126e // fmla v14.4s, v19.4s, v1.s[0]
+	FLDPQ   32(R3), (F4, F19)
+	WORD    $0x4f801089 // fmla v9.4s, v4.4s, v0.s[0]
+	WORD    $0x4f81108f // fmla v15.4s, v4.4s, v1.s[0]
+	WORD    $0x4f80126a // fmla v10.4s, v19.4s, v0.s[0]
+	WORD    $0x4f811270 // fmla v16.4s, v19.4s, v1.s[0]
+	FLDPQ   64(R3), (F4, F19)
+	WORD    $0x4f801086 // fmla v6.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811085 // fmla v5.4s, v4.4s, v1.s[0]
+	WORD    $0x4f801263 // fmla v3.4s, v19.4s, v0.s[0]
+	WORD    $0x4f811262 // fmla v2.4s, v19.4s, v1.s[0]
+	FLDPQ   96(R3), (F4, F19)
+	ADD     R11, R3, R3
+	WORD    $0x4f80108b // fmla v11.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811091 // fmla v17.4s, v4.4s, v1.s[0]
+	WORD    $0x4f80126c // fmla v12.4s, v19.4s, v0.s[0]
+	WORD    $0x4f811272 // fmla v18.4s, v19.4s, v1.s[0]
+	SUBS    $1, R4, R4
 	BNE     one2x32
 
 sum2x32:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store2x32
-	MOVD  R12, R0
-	FMOVS beta+128(FP), F18
-	VDUP  V18.S[0], V18.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V3.S4
-	VFMLA V1.S4, V18.S4, V4.S4
-	FLDPQ 32(R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V5.S4
-	VFMLA V1.S4, V18.S4, V6.S4
-	FLDPQ 64(R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V7.S4
-	VFMLA V1.S4, V18.S4, V8.S4
-	FLDPQ 96(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V18.S4, V2.S4
-	VFMLA V1.S4, V18.S4, V9.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V10.S4
-	VFMLA V1.S4, V18.S4, V11.S4
-	FLDPQ 32(R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V12.S4
-	VFMLA V1.S4, V18.S4, V13.S4
-	FLDPQ 64(R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V14.S4
-	VFMLA V1.S4, V18.S4, V15.S4
-	FLDPQ 96(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V18.S4, V16.S4
-	VFMLA V1.S4, V18.S4, V17.S4
-
-store2x32:
-	FSTPQ (F3, F4), (R12)
-	FSTPQ (F5, F6), 32(R12)
-	FSTPQ (F7, F8), 64(R12)
-	FSTPQ (F2, F9), 96(R12)
-	ADD   R7, R12, R12
-	FSTPQ (F10, F11), (R12)
-	FSTPQ (F12, F13), 32(R12)
-	FSTPQ (F14, F15), 64(R12)
-	FSTPQ (F16, F17), 96(R12)
-	ADD   R7, R12, R12
-	SUB   $2, R10, R10
-	B     tilesx32
+	B endx32
 
 tile1x32:
-	MOVD  R11, R0
-	ADD   R5, R11, R11
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V9.B16
-	MOVD  k+16(FP), R1
-	MOVD  R13, R2
-	SUBS  $4, R1, R1
-	BLT   rest1x32
+	SUBS $4, R4, R4
+	BLT  rest1x32
 
 loop1x32:
-	FMOVQ.P 16(R0), F10
-	FLDPQ   (R2), (F0, F1)
-	WORD    $0x4f8a1003 // fmla v3.4s, v0.4s, v10.s[0]
-	WORD    $0x4f8a1024 // fmla v4.4s, v1.4s, v10.s[0]
-	FLDPQ   32(R2), (F0, F1)
-	WORD    $0x4f8a1005 // fmla v5.4s, v0.4s, v10.s[0]
-	WORD    $0x4f8a1026 // fmla v6.4s, v1.4s, v10.s[0]
-	FLDPQ   64(R2), (F0, F1)
-	WORD    $0x4f8a1007 // fmla v7.4s, v0.4s, v10.s[0]
-	WORD    $0x4f8a1028 // fmla v8.4s, v1.4s, v10.s[0]
-	FLDPQ   96(R2), (F0, F1)
-	ADD     R6, R2, R2
-	WORD    $0x4f8a1002 // fmla v2.4s, v0.4s, v10.s[0]
-	WORD    $0x4f8a1029 // fmla v9.4s, v1.4s, v10.s[0]
-	FLDPQ   (R2), (F0, F1)
-	WORD    $0x4faa1003 // fmla v3.4s, v0.4s, v10.s[1]
-	WORD    $0x4faa1024 // fmla v4.4s, v1.4s, v10.s[1]
-	FLDPQ   32(R2), (F0, F1)
-	WORD    $0x4faa1005 // fmla v5.4s, v0.4s, v10.s[1]
-	WORD    $0x4faa1026 // fmla v6.4s, v1.4s, v10.s[1]
-	FLDPQ   64(R2), (F0, F1)
-	WORD    $0x4faa1007 // fmla v7.4s, v0.4s, v10.s[1]
-	WORD    $0x4faa1028 // fmla v8.4s, v1.4s, v10.s[1]
-	FLDPQ   96(R2), (F0, F1)
-	ADD     R6, R2, R2
-	WORD    $0x4faa1002 // fmla v2.4s, v0.4s, v10.s[1]
-	WORD    $0x4faa1029 // fmla v9.4s, v1.4s, v10.s[1]
-	FLDPQ   (R2), (F0, F1)
-	WORD    $0x4f8a1803 // fmla v3.4s, v0.4s, v10.s[2]
-	WORD    $0x4f8a1824 // fmla v4.4s, v1.4s, v10.s[2]
-	FLDPQ   32(R2), (F0, F1)
-	WORD    $0x4f8a1805 // fmla v5.4s, v0.4s, v10.s[2]
-	WORD    $0x4f8a1826 // fmla v6.4s, v1.4s, v10.s[2]
-	FLDPQ   64(R2), (F0, F1)
-	WORD    $0x4f8a1807 // fmla v7.4s, v0.4s, v10.s[2]
-	WORD    $0x4f8a1828 // fmla v8.4s, v1.4s, v10.s[2]
-	FLDPQ   96(R2), (F0, F1)
-	ADD     R6, R2, R2
-	WORD    $0x4f8a1802 // fmla v2.4s, v0.4s, v10.s[2]
-	WORD    $0x4f8a1829 // fmla v9.4s, v1.4s, v10.s[2]
-	FLDPQ   (R2), (F0, F1)
-	WORD    $0x4faa1803 // fmla v3.4s, v0.4s, v10.s[3]
-	WORD    $0x4faa1824 // fmla v4.4s, v1.4s, v10.s[3]
-	FLDPQ   32(R2), (F0, F1)
-	WORD    $0x4faa1805 // fmla v5.4s, v0.4s, v10.s[3]
-	WORD    $0x4faa1826 // fmla v6.4s, v1.4s, v10.s[3]
-	FLDPQ   64(R2), (F0, F1)
-	WORD    $0x4faa1807 // fmla v7.4s, v0.4s, v10.s[3]
-	WORD    $0x4faa1828 // fmla v8.4s, v1.4s, v10.s[3]
-	FLDPQ   96(R2), (F0, F1)
-	ADD     R6, R2, R2
-	WORD    $0x4faa1802 // fmla v2.4s, v0.4s, v10.s[3]
-	WORD    $0x4faa1829 // fmla v9.4s, v1.4s, v10.s[3]
-	SUBS    $4, R1, R1
+	FMOVQ.P 16(R5), F2
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
+	WORD    $0x4f821028 // fmla v8.4s, v1.4s, v2.s[0]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
+	WORD    $0x4f82102a // fmla v10.4s, v1.4s, v2.s[0]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
+	WORD    $0x4f821023 // fmla v3.4s, v1.4s, v2.s[0]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
+	WORD    $0x4f82102c // fmla v12.4s, v1.4s, v2.s[0]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fa21007 // fmla v7.4s, v0.4s, v2.s[1]
+	WORD    $0x4fa21028 // fmla v8.4s, v1.4s, v2.s[1]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4fa21009 // fmla v9.4s, v0.4s, v2.s[1]
+	WORD    $0x4fa2102a // fmla v10.4s, v1.4s, v2.s[1]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4fa21006 // fmla v6.4s, v0.4s, v2.s[1]
+	WORD    $0x4fa21023 // fmla v3.4s, v1.4s, v2.s[1]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4fa2100b // fmla v11.4s, v0.4s, v2.s[1]
+	WORD    $0x4fa2102c // fmla v12.4s, v1.4s, v2.s[1]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f821807 // fmla v7.4s, v0.4s, v2.s[2]
+	WORD    $0x4f821828 // fmla v8.4s, v1.4s, v2.s[2]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4f821809 // fmla v9.4s, v0.4s, v2.s[2]
+	WORD    $0x4f82182a // fmla v10.4s, v1.4s, v2.s[2]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4f821806 // fmla v6.4s, v0.4s, v2.s[2]
+	WORD    $0x4f821823 // fmla v3.4s, v1.4s, v2.s[2]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4f82180b // fmla v11.4s, v0.4s, v2.s[2]
+	WORD    $0x4f82182c // fmla v12.4s, v1.4s, v2.s[2]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fa21807 // fmla v7.4s, v0.4s, v2.s[3]
+	WORD    $0x4fa21828 // fmla v8.4s, v1.4s, v2.s[3]
+	FLDPQ   32(R3), (F0, F1)
+	WORD    $0x4fa21809 // fmla v9.4s, v0.4s, v2.s[3]
+	WORD    $0x4fa2182a // fmla v10.4s, v1.4s, v2.s[3]
+	FLDPQ   64(R3), (F0, F1)
+	WORD    $0x4fa21806 // fmla v6.4s, v0.4s, v2.s[3]
+	WORD    $0x4fa21823 // fmla v3.4s, v1.4s, v2.s[3]
+	FLDPQ   96(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4fa2180b // fmla v11.4s, v0.4s, v2.s[3]
+	WORD    $0x4fa2182c // fmla v12.4s, v1.4s, v2.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop1x32
 
 rest1x32:
-	ADD $4, R1, R1
-	CBZ R1, sum1x32
+	ADD $4, R4, R4
+	CBZ R4, sum1x32
 
 one1x32:
-	FMOVS.P 4(R0), F0
-	FLDPQ   (R2), (F1, F10)
-	WORD    $0x4f801023 // fmla v3.4s, v1.4s, v0.s[0]
-	WORD    $0x4f801144 // fmla v4.4s, v10.4s, v0.s[0]
-	FLDPQ   32(R2), (F1, F10)
-	WORD    $0x4f801025 // fmla v5.4s, v1.4s, v0.s[0]
-	WORD    $0x4f801146 // fmla v6.4s, v10.4s, v0.s[0]
-	FLDPQ   64(R2), (F1, F10)
+	FMOVS.P 4(R5), F0
+	FLDPQ   (R3), (F1, F2)
 	WORD    $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
-	WORD    $0x4f801148 // fmla v8.4s, v10.4s, v0.s[0]
-	FLDPQ   96(R2), (F1, F10)
-	ADD     R6, R2, R2
-	WORD    $0x4f801022 // fmla v2.4s, v1.4s, v0.s[0]
-	WORD    $0x4f801149 // fmla v9.4s, v10.4s, v0.s[0]
-	SUBS    $1, R1, R1
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	FLDPQ   32(R3), (F1, F2)
+	WORD    $0x4f801029 // fmla v9.4s, v1.4s, v0.s[0]
+	WORD    $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
+	FLDPQ   64(R3), (F1, F2)
+	WORD    $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801043 // fmla v3.4s, v2.4s, v0.s[0]
+	FLDPQ   96(R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4f80102b // fmla v11.4s, v1.4s, v0.s[0]
+	WORD    $0x4f80104c // fmla v12.4s, v2.4s, v0.s[0]
+	SUBS    $1, R4, R4
 	BNE     one1x32
 
 sum1x32:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store1x32
-	MOVD  R12, R0
-	FMOVS beta+128(FP), F0
-	VDUP  V0.S[0], V0.S4
-	FLDPQ (R0), (F1, F10)
-	VFMLA V1.S4, V0.S4, V3.S4
-	VFMLA V10.S4, V0.S4, V4.S4
-	FLDPQ 32(R0), (F1, F10)
-	VFMLA V1.S4, V0.S4, V5.S4
-	VFMLA V10.S4, V0.S4, V6.S4
-	FLDPQ 64(R0), (F1, F10)
-	VFMLA V1.S4, V0.S4, V7.S4
-	VFMLA V10.S4, V0.S4, V8.S4
-	FLDPQ 96(R0), (F1, F10)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V2.S4
-	VFMLA V10.S4, V0.S4, V9.S4
+	B endx32
 
-store1x32:
-	FSTPQ (F3, F4), (R12)
-	FSTPQ (F5, F6), 32(R12)
-	FSTPQ (F7, F8), 64(R12)
-	FSTPQ (F2, F9), 96(R12)
-	ADD   R7, R12, R12
-	SUB   $1, R10, R10
-	B     tilesx32
+endx32:
+	FMOVS alpha+24(FP), F26
+	VDUP  V26.S[0], V26.S4
+	CBNZ  R13, addx32
+	// beta = 0 must not read C
+	WORD  $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
+	WORD  $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD  $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
+	WORD  $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
+	WORD  $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
+	WORD  $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
+	WORD  $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
+	WORD  $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
+	FSTPQ (F7, F8), (R1)
+	FSTPQ (F9, F10), 32(R1)
+	FSTPQ (F6, F3), 64(R1)
+	FSTPQ (F11, F12), 96(R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx32
+	WORD  $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD  $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	WORD  $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
+	WORD  $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD  $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD  $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
+	WORD  $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD  $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
+	FSTPQ (F13, F14), (R1)
+	FSTPQ (F15, F16), 32(R1)
+	FSTPQ (F5, F2), 64(R1)
+	FSTPQ (F17, F18), 96(R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx32
+	WORD  $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
+	WORD  $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD  $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD  $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD  $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD  $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD  $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD  $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FSTPQ (F19, F20), (R1)
+	FSTPQ (F21, F22), 32(R1)
+	FSTPQ (F4, F23), 64(R1)
+	FSTPQ (F24, F25), 96(R1)
+	ADD   R12, R1, R1
+	B     nextx32
+
+addx32:
+	FMOVS beta+128(FP), F27
+	VDUP  V27.S[0], V27.S4
+	WORD  $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
+	WORD  $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD  $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
+	WORD  $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
+	WORD  $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
+	WORD  $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
+	WORD  $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
+	WORD  $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V7.S4
+	VFMLA V1.S4, V27.S4, V8.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V9.S4
+	VFMLA V1.S4, V27.S4, V10.S4
+	FLDPQ 64(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V6.S4
+	VFMLA V1.S4, V27.S4, V3.S4
+	FLDPQ 96(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V11.S4
+	VFMLA V1.S4, V27.S4, V12.S4
+	FSTPQ (F7, F8), (R1)
+	FSTPQ (F9, F10), 32(R1)
+	FSTPQ (F6, F3), 64(R1)
+	FSTPQ (F11, F12), 96(R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx32
+	WORD  $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD  $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	WORD  $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
+	WORD  $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD  $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD  $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
+	WORD  $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD  $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V13.S4
+	VFMLA V1.S4, V27.S4, V14.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V15.S4
+	VFMLA V1.S4, V27.S4, V16.S4
+	FLDPQ 64(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V5.S4
+	VFMLA V1.S4, V27.S4, V2.S4
+	FLDPQ 96(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V17.S4
+	VFMLA V1.S4, V27.S4, V18.S4
+	FSTPQ (F13, F14), (R1)
+	FSTPQ (F15, F16), 32(R1)
+	FSTPQ (F5, F2), 64(R1)
+	FSTPQ (F17, F18), 96(R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx32
+	WORD  $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
+	WORD  $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD  $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD  $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD  $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD  $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD  $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD  $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V19.S4
+	VFMLA V1.S4, V27.S4, V20.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V21.S4
+	VFMLA V1.S4, V27.S4, V22.S4
+	FLDPQ 64(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V4.S4
+	VFMLA V1.S4, V27.S4, V23.S4
+	FLDPQ 96(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V24.S4
+	VFMLA V1.S4, V27.S4, V25.S4
+	FSTPQ (F19, F20), (R1)
+	FSTPQ (F21, F22), 32(R1)
+	FSTPQ (F4, F23), 64(R1)
+	FSTPQ (F24, F25), 96(R1)
+	ADD   R12, R1, R1
+	B     nextx32
+
+nextx32:
+	SUB R2, R8, R8
+	B   tilesx32
 
 donex32:
-	SUB $32, R9, R9
-	ADD $128, R13, R13
-	ADD $128, R14, R14
+	SUB $32, R14, R14
+	ADD $128, R9, R9
+	ADD $128, R15, R15
 
 narrower1:
-	CMP  $16, R9
+	CMP  $16, R14
 	BLT  narrower2
-	MOVD m+0(FP), R19
-	MOVD a_base+32(FP), R15
-	MOVD R14, R20
+	MOVD m+0(FP), R21
+	MOVD a_base+32(FP), R0
+	MOVD R15, R1
 
 tilesx16:
-	MOVD R19, R0
-	CMP  $12, R0
-	BGE  tile6x16
-	CMP  $6, R0
-	BLE  pickx16
+	MOVD R21, R2
+	CMP  $1, R2
+	BLT  donex16
+	CMP  $6, R2
+	BLE  beginx16
+	CMP  $11, R2
+	BGT  else3
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R2, R2
+	LSR  $1, R2, R2
+	B    end4
 
-pickx16:
-	CMP $1, R0
-	BLT donex16
-	BEQ tile1x16
-	CMP $2, R0
-	BEQ tile2x16
-	CMP $3, R0
-	BEQ tile3x16
-	CMP $4, R0
-	BEQ tile4x16
-	CMP $5, R0
-	BEQ tile5x16
+else3:
+	SUB R2, R2, R2
+	ADD $6, R2, R2
 
-tile6x16:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	MOVD  R15, R10
-	ADD   R5, R15, R15
+end4:
+
+beginx16:
+	MOVD  R9, R3
+	MOVD  k+16(FP), R4
+	MOVD  R0, R5
+	ADD   R10, R0, R0
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V9.B16
+	CMP   $1, R2
+	BEQ   tile1x16
+	MOVD  R0, R6
+	ADD   R10, R0, R0
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V12.B16
+	CMP   $2, R2
+	BEQ   tile2x16
+	MOVD  R0, R7
+	ADD   R10, R0, R0
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V15.B16
+	CMP   $3, R2
+	BEQ   tile3x16
+	MOVD  R0, R8
+	ADD   R10, R0, R0
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V18.B16
+	CMP   $4, R2
+	BEQ   tile4x16
+	MOVD  R0, R19
+	ADD   R10, R0, R0
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V21.B16
+	CMP   $5, R2
+	BEQ   tile5x16
+	MOVD  R0, R20
+	ADD   R10, R0, R0
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
 	VMOVI $0, V24.B16
 	VMOVI $0, V25.B16
-	MOVD  k+16(FP), R11
-	MOVD  R13, R12
-	SUBS  $4, R11, R11
-	BLT   rest6x16
+
+tile6x16:
+	SUBS $4, R4, R4
+	BLT  rest6x16
 
 loop6x16:
-	FMOVQ.P 16(R0), F26
-	FMOVQ.P 16(R1), F27
-	FMOVQ.P 16(R2), F28
-	FMOVQ.P 16(R3), F29
-	FMOVQ.P 16(R4), F30
-	FMOVQ.P 16(R10), F31
-	FLDPQ   (R12), (F0, F1)
+	FMOVQ.P 16(R5), F26
+	FMOVQ.P 16(R6), F27
+	FMOVQ.P 16(R7), F28
+	FMOVQ.P 16(R8), F29
+	FMOVQ.P 16(R19), F30
+	FMOVQ.P 16(R20), F31
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100a // fmla v10.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
@@ -774,8 +708,8 @@ loop6x16:
 	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	FLDPQ   32(R12), (F0, F1)
-	ADD     R6, R12, R12
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
@@ -788,7 +722,7 @@ loop6x16:
 	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
-	FLDPQ   (R12), (F0, F1)
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4fba1007 // fmla v7.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb100a // fmla v10.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc100d // fmla v13.4s, v0.4s, v28.s[1]
@@ -801,8 +735,8 @@ loop6x16:
 	WORD    $0x4fbd1031 // fmla v17.4s, v1.4s, v29.s[1]
 	WORD    $0x4fbe1034 // fmla v20.4s, v1.4s, v30.s[1]
 	WORD    $0x4fbf1037 // fmla v23.4s, v1.4s, v31.s[1]
-	FLDPQ   32(R12), (F0, F1)
-	ADD     R6, R12, R12
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4fba1006 // fmla v6.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb1005 // fmla v5.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc1004 // fmla v4.4s, v0.4s, v28.s[1]
@@ -815,7 +749,7 @@ loop6x16:
 	WORD    $0x4fbd1032 // fmla v18.4s, v1.4s, v29.s[1]
 	WORD    $0x4fbe1035 // fmla v21.4s, v1.4s, v30.s[1]
 	WORD    $0x4fbf1039 // fmla v25.4s, v1.4s, v31.s[1]
-	FLDPQ   (R12), (F0, F1)
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4f9a1807 // fmla v7.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b180a // fmla v10.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c180d // fmla v13.4s, v0.4s, v28.s[2]
@@ -828,8 +762,8 @@ loop6x16:
 	WORD    $0x4f9d1831 // fmla v17.4s, v1.4s, v29.s[2]
 	WORD    $0x4f9e1834 // fmla v20.4s, v1.4s, v30.s[2]
 	WORD    $0x4f9f1837 // fmla v23.4s, v1.4s, v31.s[2]
-	FLDPQ   32(R12), (F0, F1)
-	ADD     R6, R12, R12
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4f9a1806 // fmla v6.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b1805 // fmla v5.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c1804 // fmla v4.4s, v0.4s, v28.s[2]
@@ -842,7 +776,7 @@ loop6x16:
 	WORD    $0x4f9d1832 // fmla v18.4s, v1.4s, v29.s[2]
 	WORD    $0x4f9e1835 // fmla v21.4s, v1.4s, v30.s[2]
 	WORD    $0x4f9f1839 // fmla v25.4s, v1.4s, v31.s[2]
-	FLDPQ   (R12), (F0, F1)
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4fba1807 // fmla v7.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb180a // fmla v10.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc180d // fmla v13.4s, v0.4s, v28.s[3]
@@ -855,8 +789,8 @@ loop6x16:
 	WORD    $0x4fbd1831 // fmla v17.4s, v1.4s, v29.s[3]
 	WORD    $0x4fbe1834 // fmla v20.4s, v1.4s, v30.s[3]
 	WORD    $0x4fbf1837 // fmla v23.4s, v1.4s, v31.s[3]
-	FLDPQ   32(R12), (F0, F1)
-	ADD     R6, R12, R12
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4fba1806 // fmla v6.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb1805 // fmla v5.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc1804 // fmla v4.4s, v0.4s, v28.s[3]
@@ -869,21 +803,21 @@ loop6x16:
 	WORD    $0x4fbd1832 // fmla v18.4s, v1.4s, v29.s[3]
 	WORD    $0x4fbe1835 // fmla v21.4s, v1.4s, v30.s[3]
 	WORD    $0x4fbf1839 // fmla v25.4s, v1.4s, v31.s[3]
-	SUBS    $4, R11, R11
+	SUBS    $4, R4, R4
 	BGE     loop6x16
 
 rest6x16:
-	ADD $4, R11, R11
-	CBZ R11, sum6x16
+	ADD $4, R4, R4
+	CBZ R4, sum6x16
 
 one6x16:
-	FMOVS.P 4(R0), F26
-	FMOVS.P 4(R1), F27
-	FMOVS.P 4(R2), F28
-	FMOVS.P 4(R3), F29
-	FMOVS.P 4(R4), F30
-	FMOVS.P 4(R10), F31
-	FLDPQ   (R12), (F0, F1)
+	FMOVS.P 4(R5), F26
+	FMOVS.P 4(R6), F27
+	FMOVS.P 4(R7), F28
+	FMOVS.P 4(R8), F29
+	FMOVS.P 4(R19), F30
+	FMOVS.P 4(R20), F31
+	FLDPQ   (R3), (F0, F1)
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b100a // fmla v10.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
@@ -896,8 +830,8 @@ one6x16:
 	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	FLDPQ   32(R12), (F0, F1)
-	ADD     R6, R12, R12
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
@@ -910,473 +844,241 @@ one6x16:
 	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
-	SUBS    $1, R11, R11
+	SUBS    $1, R4, R4
 	BNE     one6x16
 
 sum6x16:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
-	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
-	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store6x16
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F26
-	VDUP  V26.S[0], V26.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V7.S4
-	VFMLA V1.S4, V26.S4, V8.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V6.S4
-	VFMLA V1.S4, V26.S4, V9.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V10.S4
-	VFMLA V1.S4, V26.S4, V11.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V5.S4
-	VFMLA V1.S4, V26.S4, V12.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V13.S4
-	VFMLA V1.S4, V26.S4, V14.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V4.S4
-	VFMLA V1.S4, V26.S4, V15.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V16.S4
-	VFMLA V1.S4, V26.S4, V17.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V3.S4
-	VFMLA V1.S4, V26.S4, V18.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V19.S4
-	VFMLA V1.S4, V26.S4, V20.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V2.S4
-	VFMLA V1.S4, V26.S4, V21.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V26.S4, V22.S4
-	VFMLA V1.S4, V26.S4, V23.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V26.S4, V24.S4
-	VFMLA V1.S4, V26.S4, V25.S4
-
-store6x16:
-	FSTPQ (F7, F8), (R20)
-	FSTPQ (F6, F9), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F10, F11), (R20)
-	FSTPQ (F5, F12), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F13, F14), (R20)
-	FSTPQ (F4, F15), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F16, F17), (R20)
-	FSTPQ (F3, F18), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F19, F20), (R20)
-	FSTPQ (F2, F21), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F22, F23), (R20)
-	FSTPQ (F24, F25), 32(R20)
-	ADD   R7, R20, R20
-	SUB   $6, R19, R19
-	B     tilesx16
+	B endx16
 
 tile5x16:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V21.B16
-	MOVD  k+16(FP), R10
-	MOVD  R13, R11
-	SUBS  $4, R10, R10
-	BLT   rest5x16
+	SUBS $4, R4, R4
+	BLT  rest5x16
 
 loop5x16:
-	FMOVQ.P 16(R0), F22
-	FMOVQ.P 16(R1), F23
-	FMOVQ.P 16(R2), F24
-	FMOVQ.P 16(R3), F25
-	FMOVQ.P 16(R4), F26
-	FLDPQ   (R11), (F0, F1)
-	WORD    $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	WORD    $0x4f97100d // fmla v13.4s, v0.4s, v23.s[0]
-	WORD    $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	WORD    $0x4f991011 // fmla v17.4s, v0.4s, v25.s[0]
+	FMOVQ.P 16(R5), F22
+	FMOVQ.P 16(R6), F23
+	FMOVQ.P 16(R7), F24
+	FMOVQ.P 16(R8), F25
+	FMOVQ.P 16(R19), F26
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
+	WORD    $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
+	WORD    $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
+	WORD    $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
 	WORD    $0x4f9a1013 // fmla v19.4s, v0.4s, v26.s[0]
-	WORD    $0x4f96102c // fmla v12.4s, v1.4s, v22.s[0]
-	WORD    $0x4f97102e // fmla v14.4s, v1.4s, v23.s[0]
-	WORD    $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
-	WORD    $0x4f991032 // fmla v18.4s, v1.4s, v25.s[0]
+	WORD    $0x4f961028 // fmla v8.4s, v1.4s, v22.s[0]
+	WORD    $0x4f97102b // fmla v11.4s, v1.4s, v23.s[0]
+	WORD    $0x4f98102e // fmla v14.4s, v1.4s, v24.s[0]
+	WORD    $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
 	WORD    $0x4f9a1034 // fmla v20.4s, v1.4s, v26.s[0]
-	FLDPQ   32(R11), (F0, F1)
-	ADD     R6, R11, R11
-	WORD    $0x4f96100a // fmla v10.4s, v0.4s, v22.s[0]
-	WORD    $0x4f971009 // fmla v9.4s, v0.4s, v23.s[0]
-	WORD    $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
-	WORD    $0x4f991007 // fmla v7.4s, v0.4s, v25.s[0]
-	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD    $0x4f961025 // fmla v5.4s, v1.4s, v22.s[0]
-	WORD    $0x4f971024 // fmla v4.4s, v1.4s, v23.s[0]
-	WORD    $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
-	WORD    $0x4f991022 // fmla v2.4s, v1.4s, v25.s[0]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4f961006 // fmla v6.4s, v0.4s, v22.s[0]
+	WORD    $0x4f971005 // fmla v5.4s, v0.4s, v23.s[0]
+	WORD    $0x4f981004 // fmla v4.4s, v0.4s, v24.s[0]
+	WORD    $0x4f991003 // fmla v3.4s, v0.4s, v25.s[0]
+	WORD    $0x4f9a1002 // fmla v2.4s, v0.4s, v26.s[0]
+	WORD    $0x4f961029 // fmla v9.4s, v1.4s, v22.s[0]
+	WORD    $0x4f97102c // fmla v12.4s, v1.4s, v23.s[0]
+	WORD    $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
+	WORD    $0x4f991032 // fmla v18.4s, v1.4s, v25.s[0]
 	WORD    $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
-	FLDPQ   (R11), (F0, F1)
-	WORD    $0x4fb6100b // fmla v11.4s, v0.4s, v22.s[1]
-	WORD    $0x4fb7100d // fmla v13.4s, v0.4s, v23.s[1]
-	WORD    $0x4fb8100f // fmla v15.4s, v0.4s, v24.s[1]
-	WORD    $0x4fb91011 // fmla v17.4s, v0.4s, v25.s[1]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
+	WORD    $0x4fb7100a // fmla v10.4s, v0.4s, v23.s[1]
+	WORD    $0x4fb8100d // fmla v13.4s, v0.4s, v24.s[1]
+	WORD    $0x4fb91010 // fmla v16.4s, v0.4s, v25.s[1]
 	WORD    $0x4fba1013 // fmla v19.4s, v0.4s, v26.s[1]
-	WORD    $0x4fb6102c // fmla v12.4s, v1.4s, v22.s[1]
-	WORD    $0x4fb7102e // fmla v14.4s, v1.4s, v23.s[1]
-	WORD    $0x4fb81030 // fmla v16.4s, v1.4s, v24.s[1]
-	WORD    $0x4fb91032 // fmla v18.4s, v1.4s, v25.s[1]
+	WORD    $0x4fb61028 // fmla v8.4s, v1.4s, v22.s[1]
+	WORD    $0x4fb7102b // fmla v11.4s, v1.4s, v23.s[1]
+	WORD    $0x4fb8102e // fmla v14.4s, v1.4s, v24.s[1]
+	WORD    $0x4fb91031 // fmla v17.4s, v1.4s, v25.s[1]
 	WORD    $0x4fba1034 // fmla v20.4s, v1.4s, v26.s[1]
-	FLDPQ   32(R11), (F0, F1)
-	ADD     R6, R11, R11
-	WORD    $0x4fb6100a // fmla v10.4s, v0.4s, v22.s[1]
-	WORD    $0x4fb71009 // fmla v9.4s, v0.4s, v23.s[1]
-	WORD    $0x4fb81008 // fmla v8.4s, v0.4s, v24.s[1]
-	WORD    $0x4fb91007 // fmla v7.4s, v0.4s, v25.s[1]
-	WORD    $0x4fba1006 // fmla v6.4s, v0.4s, v26.s[1]
-	WORD    $0x4fb61025 // fmla v5.4s, v1.4s, v22.s[1]
-	WORD    $0x4fb71024 // fmla v4.4s, v1.4s, v23.s[1]
-	WORD    $0x4fb81023 // fmla v3.4s, v1.4s, v24.s[1]
-	WORD    $0x4fb91022 // fmla v2.4s, v1.4s, v25.s[1]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4fb61006 // fmla v6.4s, v0.4s, v22.s[1]
+	WORD    $0x4fb71005 // fmla v5.4s, v0.4s, v23.s[1]
+	WORD    $0x4fb81004 // fmla v4.4s, v0.4s, v24.s[1]
+	WORD    $0x4fb91003 // fmla v3.4s, v0.4s, v25.s[1]
+	WORD    $0x4fba1002 // fmla v2.4s, v0.4s, v26.s[1]
+	WORD    $0x4fb61029 // fmla v9.4s, v1.4s, v22.s[1]
+	WORD    $0x4fb7102c // fmla v12.4s, v1.4s, v23.s[1]
+	WORD    $0x4fb8102f // fmla v15.4s, v1.4s, v24.s[1]
+	WORD    $0x4fb91032 // fmla v18.4s, v1.4s, v25.s[1]
 	WORD    $0x4fba1035 // fmla v21.4s, v1.4s, v26.s[1]
-	FLDPQ   (R11), (F0, F1)
-	WORD    $0x4f96180b // fmla v11.4s, v0.4s, v22.s[2]
-	WORD    $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
-	WORD    $0x4f98180f // fmla v15.4s, v0.4s, v24.s[2]
-	WORD    $0x4f991811 // fmla v17.4s, v0.4s, v25.s[2]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f961807 // fmla v7.4s, v0.4s, v22.s[2]
+	WORD    $0x4f97180a // fmla v10.4s, v0.4s, v23.s[2]
+	WORD    $0x4f98180d // fmla v13.4s, v0.4s, v24.s[2]
+	WORD    $0x4f991810 // fmla v16.4s, v0.4s, v25.s[2]
 	WORD    $0x4f9a1813 // fmla v19.4s, v0.4s, v26.s[2]
-	WORD    $0x4f96182c // fmla v12.4s, v1.4s, v22.s[2]
-	WORD    $0x4f97182e // fmla v14.4s, v1.4s, v23.s[2]
-	WORD    $0x4f981830 // fmla v16.4s, v1.4s, v24.s[2]
-	WORD    $0x4f991832 // fmla v18.4s, v1.4s, v25.s[2]
+	WORD    $0x4f961828 // fmla v8.4s, v1.4s, v22.s[2]
+	WORD    $0x4f97182b // fmla v11.4s, v1.4s, v23.s[2]
+	WORD    $0x4f98182e // fmla v14.4s, v1.4s, v24.s[2]
+	WORD    $0x4f991831 // fmla v17.4s, v1.4s, v25.s[2]
 	WORD    $0x4f9a1834 // fmla v20.4s, v1.4s, v26.s[2]
-	FLDPQ   32(R11), (F0, F1)
-	ADD     R6, R11, R11
-	WORD    $0x4f96180a // fmla v10.4s, v0.4s, v22.s[2]
-	WORD    $0x4f971809 // fmla v9.4s, v0.4s, v23.s[2]
-	WORD    $0x4f981808 // fmla v8.4s, v0.4s, v24.s[2]
-	WORD    $0x4f991807 // fmla v7.4s, v0.4s, v25.s[2]
-	WORD    $0x4f9a1806 // fmla v6.4s, v0.4s, v26.s[2]
-	WORD    $0x4f961825 // fmla v5.4s, v1.4s, v22.s[2]
-	WORD    $0x4f971824 // fmla v4.4s, v1.4s, v23.s[2]
-	WORD    $0x4f981823 // fmla v3.4s, v1.4s, v24.s[2]
-	WORD    $0x4f991822 // fmla v2.4s, v1.4s, v25.s[2]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4f961806 // fmla v6.4s, v0.4s, v22.s[2]
+	WORD    $0x4f971805 // fmla v5.4s, v0.4s, v23.s[2]
+	WORD    $0x4f981804 // fmla v4.4s, v0.4s, v24.s[2]
+	WORD    $0x4f991803 // fmla v3.4s, v0.4s, v25.s[2]
+	WORD    $0x4f9a1802 // fmla v2.4s, v0.4s, v26.s[2]
+	WORD    $0x4f961829 // fmla v9.4s, v1.4s, v22.s[2]
+	WORD    $0x4f97182c // fmla v12.4s, v1.4s, v23.s[2]
+	WORD    $0x4f98182f // fmla v15.4s, v1.4s, v24.s[2]
+	WORD    $0x4f991832 // fmla v18.4s, v1.4s, v25.s[2]
 	WORD    $0x4f9a1835 // fmla v21.4s, v1.4s, v26.s[2]
-	FLDPQ   (R11), (F0, F1)
-	WORD    $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
-	WORD    $0x4fb7180d // fmla v13.4s, v0.4s, v23.s[3]
-	WORD    $0x4fb8180f // fmla v15.4s, v0.4s, v24.s[3]
-	WORD    $0x4fb91811 // fmla v17.4s, v0.4s, v25.s[3]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fb61807 // fmla v7.4s, v0.4s, v22.s[3]
+	WORD    $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
+	WORD    $0x4fb8180d // fmla v13.4s, v0.4s, v24.s[3]
+	WORD    $0x4fb91810 // fmla v16.4s, v0.4s, v25.s[3]
 	WORD    $0x4fba1813 // fmla v19.4s, v0.4s, v26.s[3]
-	WORD    $0x4fb6182c // fmla v12.4s, v1.4s, v22.s[3]
-	WORD    $0x4fb7182e // fmla v14.4s, v1.4s, v23.s[3]
-	WORD    $0x4fb81830 // fmla v16.4s, v1.4s, v24.s[3]
-	WORD    $0x4fb91832 // fmla v18.4s, v1.4s, v25.s[3]
+	WORD    $0x4fb61828 // fmla v8.4s, v1.4s, v22.s[3]
+	WORD    $0x4fb7182b // fmla v11.4s, v1.4s, v23.s[3]
+	WORD    $0x4fb8182e // fmla v14.4s, v1.4s, v24.s[3]
+	WORD    $0x4fb91831 // fmla v17.4s, v1.4s, v25.s[3]
 	WORD    $0x4fba1834 // fmla v20.4s, v1.4s, v26.s[3]
-	FLDPQ   32(R11), (F0, F1)
-	ADD     R6, R11, R11
-	WORD    $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
-	WORD    $0x4fb71809 // fmla v9.4s, v0.4s, v23.s[3]
-	WORD    $0x4fb81808 // fmla v8.4s, v0.4s, v24.s[3]
-	WORD    $0x4fb91807 // fmla v7.4s, v0.4s, v25.s[3]
-	WORD    $0x4fba1806 // fmla v6.4s, v0.4s, v26.s[3]
-	WORD    $0x4fb61825 // fmla v5.4s, v1.4s, v22.s[3]
-	WORD    $0x4fb71824 // fmla v4.4s, v1.4s, v23.s[3]
-	WORD    $0x4fb81823 // fmla v3.4s, v1.4s, v24.s[3]
-	WORD    $0x4fb91822 // fmla v2.4s, v1.4s, v25.s[3]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4fb61806 // fmla v6.4s, v0.4s, v22.s[3]
+	WORD    $0x4fb71805 // fmla v5.4s, v0.4s, v23.s[3]
+	WORD    $0x4fb81804 // fmla v4.4s, v0.4s, v24.s[3]
+	WORD    $0x4fb91803 // fmla v3.4s, v0.4s, v25.s[3]
+	WORD    $0x4fba1802 // fmla v2.4s, v0.4s, v26.s[3]
+	WORD    $0x4fb61829 // fmla v9.4s, v1.4s, v22.s[3]
+	WORD    $0x4fb7182c // fmla v12.4s, v1.4s, v23.s[3]
+	WORD    $0x4fb8182f // fmla v15.4s, v1.4s, v24.s[3]
+	WORD    $0x4fb91832 // fmla v18.4s, v1.4s, v25.s[3]
 	WORD    $0x4fba1835 // fmla v21.4s, v1.4s, v26.s[3]
-	SUBS    $4, R10, R10
+	SUBS    $4, R4, R4
 	BGE     loop5x16
 
 rest5x16:
-	ADD $4, R10, R10
-	CBZ R10, sum5x16
+	ADD $4, R4, R4
+	CBZ R4, sum5x16
 
 one5x16:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F22
-	FMOVS.P 4(R3), F23
-	FMOVS.P 4(R4), F24
-	FLDPQ   (R11), (F25, F26)
-	WORD    $0x4f80132b // fmla v11.4s, v25.4s, v0.s[0]
-	WORD    $0x4f81132d // fmla v13.4s, v25.4s, v1.s[0]
-	WORD    $0x4f96132f // fmla v15.4s, v25.4s, v22.s[0]
-	WORD    $0x4f971331 // fmla v17.4s, v25.4s, v23.s[0]
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F22
+	FMOVS.P 4(R8), F23
+	FMOVS.P 4(R19), F24
+	FLDPQ   (R3), (F25, F26)
+	WORD    $0x4f801327 // fmla v7.4s, v25.4s, v0.s[0]
+	WORD    $0x4f81132a // fmla v10.4s, v25.4s, v1.s[0]
+	WORD    $0x4f96132d // fmla v13.4s, v25.4s, v22.s[0]
+	WORD    $0x4f971330 // fmla v16.4s, v25.4s, v23.s[0]
 	WORD    $0x4f981333 // fmla v19.4s, v25.4s, v24.s[0]
-	WORD    $0x4f80134c // fmla v12.4s, v26.4s, v0.s[0]
-	WORD    $0x4f81134e // fmla v14.4s, v26.4s, v1.s[0]
-	WORD    $0x4f961350 // fmla v16.4s, v26.4s, v22.s[0]
-	WORD    $0x4f971352 // fmla v18.4s, v26.4s, v23.s[0]
+	WORD    $0x4f801348 // fmla v8.4s, v26.4s, v0.s[0]
+	WORD    $0x4f81134b // fmla v11.4s, v26.4s, v1.s[0]
+	WORD    $0x4f96134e // fmla v14.4s, v26.4s, v22.s[0]
+	WORD    $0x4f971351 // fmla v17.4s, v26.4s, v23.s[0]
 	WORD    $0x4f981354 // fmla v20.4s, v26.4s, v24.s[0]
-	FLDPQ   32(R11), (F25, F26)
-	ADD     R6, R11, R11
-	WORD    $0x4f80132a // fmla v10.4s, v25.4s, v0.s[0]
-	WORD    $0x4f811329 // fmla v9.4s, v25.4s, v1.s[0]
-	WORD    $0x4f961328 // fmla v8.4s, v25.4s, v22.s[0]
-	WORD    $0x4f971327 // fmla v7.4s, v25.4s, v23.s[0]
-	WORD    $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
-	WORD    $0x4f801345 // fmla v5.4s, v26.4s, v0.s[0]
-	WORD    $0x4f811344 // fmla v4.4s, v26.4s, v1.s[0]
-	WORD    $0x4f961343 // fmla v3.4s, v26.4s, v22.s[0]
-	WORD    $0x4f971342 // fmla v2.4s, v26.4s, v23.s[0]
+	FLDPQ   32(R3), (F25, F26)
+	ADD     R11, R3, R3
+	WORD    $0x4f801326 // fmla v6.4s, v25.4s, v0.s[0]
+	WORD    $0x4f811325 // fmla v5.4s, v25.4s, v1.s[0]
+	WORD    $0x4f961324 // fmla v4.4s, v25.4s, v22.s[0]
+	WORD    $0x4f971323 // fmla v3.4s, v25.4s, v23.s[0]
+	WORD    $0x4f981322 // fmla v2.4s, v25.4s, v24.s[0]
+	WORD    $0x4f801349 // fmla v9.4s, v26.4s, v0.s[0]
+	WORD    $0x4f81134c // fmla v12.4s, v26.4s, v1.s[0]
+	WORD    $0x4f96134f // fmla v15.4s, v26.4s, v22.s[0]
+	WORD    $0x4f971352 // fmla v18.4s, v26.4s, v23.s[0]
 	WORD    $0x4f981355 // fmla v21.4s, v26.4s, v24.s[0]
-	SUBS    $1, R10, R10
+	SUBS    $1, R4, R4
 	BNE     one5x16
 
 sum5x16:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store5x16
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F22
-	VDUP  V22.S[0], V22.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V22.S4, V11.S4
-	VFMLA V1.S4, V22.S4, V12.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V22.S4, V10.S4
-	VFMLA V1.S4, V22.S4, V5.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V22.S4, V13.S4
-	VFMLA V1.S4, V22.S4, V14.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V22.S4, V9.S4
-	VFMLA V1.S4, V22.S4, V4.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V22.S4, V15.S4
-	VFMLA V1.S4, V22.S4, V16.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V22.S4, V8.S4
-	VFMLA V1.S4, V22.S4, V3.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V22.S4, V17.S4
-	VFMLA V1.S4, V22.S4, V18.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V22.S4, V7.S4
-	VFMLA V1.S4, V22.S4, V2.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V22.S4, V19.S4
-	VFMLA V1.S4, V22.S4, V20.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V22.S4, V6.S4
-	VFMLA V1.S4, V22.S4, V21.S4
-
-store5x16:
-	FSTPQ (F11, F12), (R20)
-	FSTPQ (F10, F5), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F13, F14), (R20)
-	FSTPQ (F9, F4), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F15, F16), (R20)
-	FSTPQ (F8, F3), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F17, F18), (R20)
-	FSTPQ (F7, F2), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F19, F20), (R20)
-	FSTPQ (F6, F21), 32(R20)
-	ADD   R7, R20, R20
-	SUB   $5, R19, R19
-	B     tilesx16
+	B endx16
 
 tile4x16:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD  k+16(FP), R4
-	MOVD  R13, R10
-	SUBS  $4, R4, R4
-	BLT   rest4x16
+	SUBS $4, R4, R4
+	BLT  rest4x16
 
 loop4x16:
-	FMOVQ.P 16(R0), F18
-	FMOVQ.P 16(R1), F19
-	FMOVQ.P 16(R2), F20
-	FMOVQ.P 16(R3), F21
-	FLDPQ   (R10), (F0, F1)
-	WORD    $0x4f921004 // fmla v4.4s, v0.4s, v18.s[0]
-	WORD    $0x4f931003 // fmla v3.4s, v0.4s, v19.s[0]
-	WORD    $0x4f941002 // fmla v2.4s, v0.4s, v20.s[0]
-	WORD    $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
-	WORD    $0x4f921025 // fmla v5.4s, v1.4s, v18.s[0]
-	WORD    $0x4f931028 // fmla v8.4s, v1.4s, v19.s[0]
-	WORD    $0x4f94102b // fmla v11.4s, v1.4s, v20.s[0]
-	WORD    $0x4f95102f // fmla v15.4s, v1.4s, v21.s[0]
-	FLDPQ   32(R10), (F0, F1)
-	ADD     R6, R10, R10
-	WORD    $0x4f921006 // fmla v6.4s, v0.4s, v18.s[0]
-	WORD    $0x4f931009 // fmla v9.4s, v0.4s, v19.s[0]
-	WORD    $0x4f94100c // fmla v12.4s, v0.4s, v20.s[0]
+	FMOVQ.P 16(R5), F2
+	FMOVQ.P 16(R6), F19
+	FMOVQ.P 16(R7), F20
+	FMOVQ.P 16(R8), F21
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
+	WORD    $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
+	WORD    $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
 	WORD    $0x4f951010 // fmla v16.4s, v0.4s, v21.s[0]
-	WORD    $0x4f921027 // fmla v7.4s, v1.4s, v18.s[0]
-	WORD    $0x4f93102a // fmla v10.4s, v1.4s, v19.s[0]
-	WORD    $0x4f94102d // fmla v13.4s, v1.4s, v20.s[0]
+	WORD    $0x4f821028 // fmla v8.4s, v1.4s, v2.s[0]
+	WORD    $0x4f93102b // fmla v11.4s, v1.4s, v19.s[0]
+	WORD    $0x4f94102e // fmla v14.4s, v1.4s, v20.s[0]
 	WORD    $0x4f951031 // fmla v17.4s, v1.4s, v21.s[0]
-	FLDPQ   (R10), (F0, F1)
-	WORD    $0x4fb21004 // fmla v4.4s, v0.4s, v18.s[1]
-	WORD    $0x4fb31003 // fmla v3.4s, v0.4s, v19.s[1]
-	WORD    $0x4fb41002 // fmla v2.4s, v0.4s, v20.s[1]
-	WORD    $0x4fb5100e // fmla v14.4s, v0.4s, v21.s[1]
-	WORD    $0x4fb21025 // fmla v5.4s, v1.4s, v18.s[1]
-	WORD    $0x4fb31028 // fmla v8.4s, v1.4s, v19.s[1]
-	WORD    $0x4fb4102b // fmla v11.4s, v1.4s, v20.s[1]
-	WORD    $0x4fb5102f // fmla v15.4s, v1.4s, v21.s[1]
-	FLDPQ   32(R10), (F0, F1)
-	ADD     R6, R10, R10
-	WORD    $0x4fb21006 // fmla v6.4s, v0.4s, v18.s[1]
-	WORD    $0x4fb31009 // fmla v9.4s, v0.4s, v19.s[1]
-	WORD    $0x4fb4100c // fmla v12.4s, v0.4s, v20.s[1]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
+	WORD    $0x4f931005 // fmla v5.4s, v0.4s, v19.s[0]
+	WORD    $0x4f941004 // fmla v4.4s, v0.4s, v20.s[0]
+	WORD    $0x4f951003 // fmla v3.4s, v0.4s, v21.s[0]
+	WORD    $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
+	WORD    $0x4f93102c // fmla v12.4s, v1.4s, v19.s[0]
+	WORD    $0x4f94102f // fmla v15.4s, v1.4s, v20.s[0]
+	WORD    $0x4f951032 // fmla v18.4s, v1.4s, v21.s[0]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fa21007 // fmla v7.4s, v0.4s, v2.s[1]
+	WORD    $0x4fb3100a // fmla v10.4s, v0.4s, v19.s[1]
+	WORD    $0x4fb4100d // fmla v13.4s, v0.4s, v20.s[1]
 	WORD    $0x4fb51010 // fmla v16.4s, v0.4s, v21.s[1]
-	WORD    $0x4fb21027 // fmla v7.4s, v1.4s, v18.s[1]
-	WORD    $0x4fb3102a // fmla v10.4s, v1.4s, v19.s[1]
-	WORD    $0x4fb4102d // fmla v13.4s, v1.4s, v20.s[1]
+	WORD    $0x4fa21028 // fmla v8.4s, v1.4s, v2.s[1]
+	WORD    $0x4fb3102b // fmla v11.4s, v1.4s, v19.s[1]
+	WORD    $0x4fb4102e // fmla v14.4s, v1.4s, v20.s[1]
 	WORD    $0x4fb51031 // fmla v17.4s, v1.4s, v21.s[1]
-	FLDPQ   (R10), (F0, F1)
-	WORD    $0x4f921804 // fmla v4.4s, v0.4s, v18.s[2]
-	WORD    $0x4f931803 // fmla v3.4s, v0.4s, v19.s[2]
-	WORD    $0x4f941802 // fmla v2.4s, v0.4s, v20.s[2]
-	WORD    $0x4f95180e // fmla v14.4s, v0.4s, v21.s[2]
-	WORD    $0x4f921825 // fmla v5.4s, v1.4s, v18.s[2]
-	WORD    $0x4f931828 // fmla v8.4s, v1.4s, v19.s[2]
-	WORD    $0x4f94182b // fmla v11.4s, v1.4s, v20.s[2]
-	WORD    $0x4f95182f // fmla v15.4s, v1.4s, v21.s[2]
-	FLDPQ   32(R10), (F0, F1)
-	ADD     R6, R10, R10
-	WORD    $0x4f921806 // fmla v6.4s, v0.4s, v18.s[2]
-	WORD    $0x4f931809 // fmla v9.4s, v0.4s, v19.s[2]
-	WORD    $0x4f94180c // fmla v12.4s, v0.4s, v20.s[2]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4fa21006 // fmla v6.4s, v0.4s, v2.s[1]
+	WORD    $0x4fb31005 // fmla v5.4s, v0.4s, v19.s[1]
+	WORD    $0x4fb41004 // fmla v4.4s, v0.4s, v20.s[1]
+	WORD    $0x4fb51003 // fmla v3.4s, v0.4s, v21.s[1]
+	WORD    $0x4fa21029 // fmla v9.4s, v1.4s, v2.s[1]
+	WORD    $0x4fb3102c // fmla v12.4s, v1.4s, v19.s[1]
+	WORD    $0x4fb4102f // fmla v15.4s, v1.4s, v20.s[1]
+	WORD    $0x4fb51032 // fmla v18.4s, v1.4s, v21.s[1]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4f821807 // fmla v7.4s, v0.4s, v2.s[2]
+	WORD    $0x4f93180a // fmla v10.4s, v0.4s, v19.s[2]
+	WORD    $0x4f94180d // fmla v13.4s, v0.4s, v20.s[2]
 	WORD    $0x4f951810 // fmla v16.4s, v0.4s, v21.s[2]
-	WORD    $0x4f921827 // fmla v7.4s, v1.4s, v18.s[2]
-	WORD    $0x4f93182a // fmla v10.4s, v1.4s, v19.s[2]
-	WORD    $0x4f94182d // fmla v13.4s, v1.4s, v20.s[2]
+	WORD    $0x4f821828 // fmla v8.4s, v1.4s, v2.s[2]
+	WORD    $0x4f93182b // fmla v11.4s, v1.4s, v19.s[2]
+	WORD    $0x4f94182e // fmla v14.4s, v1.4s, v20.s[2]
 	WORD    $0x4f951831 // fmla v17.4s, v1.4s, v21.s[2]
-	FLDPQ   (R10), (F0, F1)
-	WORD    $0x4fb21804 // fmla v4.4s, v0.4s, v18.s[3]
-	WORD    $0x4fb31803 // fmla v3.4s, v0.4s, v19.s[3]
-	WORD    $0x4fb41802 // fmla v2.4s, v0.4s, v20.s[3]
-	WORD    $0x4fb5180e // fmla v14.4s, v0.4s, v21.s[3]
-	WORD    $0x4fb21825 // fmla v5.4s, v1.4s, v18.s[3]
-	WORD    $0x4fb31828 // fmla v8.4s, v1.4s, v19.s[3]
-	WORD    $0x4fb4182b // fmla v11.4s, v1.4s, v20.s[3]
-	WORD    $0x4fb5182f // fmla v15.4s, v1.4s, v21.s[3]
-	FLDPQ   32(R10), (F0, F1)
-	ADD     R6, R10, R10
-	WORD    $0x4fb21806 // fmla v6.4s, v0.4s, v18.s[3]
-	WORD    $0x4fb31809 // fmla v9.4s, v0.4s, v19.s[3]
-	WORD    $0x4fb4180c // fmla v12.4s, v0.4s, v20.s[3]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4f821806 // fmla v6.4s, v0.4s, v2.s[2]
+	WORD    $0x4f931805 // fmla v5.4s, v0.4s, v19.s[2]
+	WORD    $0x4f941804 // fmla v4.4s, v0.4s, v20.s[2]
+	WORD    $0x4f951803 // fmla v3.4s, v0.4s, v21.s[2]
+	WORD    $0x4f821829 // fmla v9.4s, v1.4s, v2.s[2]
+	WORD    $0x4f93182c // fmla v12.4s, v1.4s, v19.s[2]
+	WORD    $0x4f94182f // fmla v15.4s, v1.4s, v20.s[2]
+	WORD    $0x4f951832 // fmla v18.4s, v1.4s, v21.s[2]
+	FLDPQ   (R3), (F0, F1)
+	WORD    $0x4fa21807 // fmla v7.4s, v0.4s, v2.s[3]
+	WORD    $0x4fb3180a // fmla v10.4s, v0.4s, v19.s[3]
+	WORD    $0x4fb4180d // fmla v13.4s, v0.4s, v20.s[3]
 	WORD    $0x4fb51810 // fmla v16.4s, v0.4s, v21.s[3]
-	WORD    $0x4fb21827 // fmla v7.4s, v1.4s, v18.s[3]
-	WORD    $0x4fb3182a // fmla v10.4s, v1.4s, v19.s[3]
-	WORD    $0x4fb4182d // fmla v13.4s, v1.4s, v20.s[3]
+	WORD    $0x4fa21828 // fmla v8.4s, v1.4s, v2.s[3]
+	WORD    $0x4fb3182b // fmla v11.4s, v1.4s, v19.s[3]
+	WORD    $0x4fb4182e // fmla v14.4s, v1.4s, v20.s[3]
 	WORD    $0x4fb51831 // fmla v17.4s, v1.4s, v21.s[3]
+	FLDPQ   32(R3), (F0, F1)
+	ADD     R11, R3, R3
+	WORD    $0x4fa21806 // fmla v6.4s, v0.4s, v2.s[3]
+	WORD    $0x4fb31805 // fmla v5.4s, v0.4s, v19.s[3]
+	WORD    $0x4fb41804 // fmla v4.4s, v0.4s, v20.s[3]
+	WORD    $0x4fb51803 // fmla v3.4s, v0.4s, v21.s[3]
+	WORD    $0x4fa21829 // fmla v9.4s, v1.4s, v2.s[3]
+	WORD    $0x4fb3182c // fmla v12.4s, v1.4s, v19.s[3]
+	WORD    $0x4fb4182f // fmla v15.4s, v1.4s, v20.s[3]
+	WORD    $0x4fb51832 // fmla v18.4s, v1.4s, v21.s[3]
 	SUBS    $4, R4, R4
 	BGE     loop4x16
 
@@ -1385,565 +1087,507 @@ rest4x16:
 	CBZ R4, sum4x16
 
 one4x16:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F18
-	FMOVS.P 4(R3), F19
-	FLDPQ   (R10), (F20, F21)
-	WORD    $0x4f801284 // fmla v4.4s, v20.4s, v0.s[0]
-	WORD    $0x4f811283 // fmla v3.4s, v20.4s, v1.s[0]
-	WORD    $0x4f921282 // fmla v2.4s, v20.4s, v18.s[0]
-	WORD    $0x4f93128e // fmla v14.4s, v20.4s, v19.s[0]
-	WORD    $0x4f8012a5 // fmla v5.4s, v21.4s, v0.s[0]
-	WORD    $0x4f8112a8 // fmla v8.4s, v21.4s, v1.s[0]
-	WORD    $0x4f9212ab // fmla v11.4s, v21.4s, v18.s[0]
-	WORD    $0x4f9312af // fmla v15.4s, v21.4s, v19.s[0]
-	FLDPQ   32(R10), (F20, F21)
-	ADD     R6, R10, R10
-	WORD    $0x4f801286 // fmla v6.4s, v20.4s, v0.s[0]
-	WORD    $0x4f811289 // fmla v9.4s, v20.4s, v1.s[0]
-	WORD    $0x4f92128c // fmla v12.4s, v20.4s, v18.s[0]
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F19
+	FLDPQ   (R3), (F20, F21)
+	WORD    $0x4f801287 // fmla v7.4s, v20.4s, v0.s[0]
+	WORD    $0x4f81128a // fmla v10.4s, v20.4s, v1.s[0]
+	WORD    $0x4f82128d // fmla v13.4s, v20.4s, v2.s[0]
 	WORD    $0x4f931290 // fmla v16.4s, v20.4s, v19.s[0]
-	WORD    $0x4f8012a7 // fmla v7.4s, v21.4s, v0.s[0]
-	WORD    $0x4f8112aa // fmla v10.4s, v21.4s, v1.s[0]
-	WORD    $0x4f9212ad // fmla v13.4s, v21.4s, v18.s[0]
+	WORD    $0x4f8012a8 // fmla v8.4s, v21.4s, v0.s[0]
+	WORD    $0x4f8112ab // fmla v11.4s, v21.4s, v1.s[0]
+	WORD    $0x4f8212ae // fmla v14.4s, v21.4s, v2.s[0]
 	WORD    $0x4f9312b1 // fmla v17.4s, v21.4s, v19.s[0]
+	FLDPQ   32(R3), (F20, F21)
+	ADD     R11, R3, R3
+	WORD    $0x4f801286 // fmla v6.4s, v20.4s, v0.s[0]
+	WORD    $0x4f811285 // fmla v5.4s, v20.4s, v1.s[0]
+	WORD    $0x4f821284 // fmla v4.4s, v20.4s, v2.s[0]
+	WORD    $0x4f931283 // fmla v3.4s, v20.4s, v19.s[0]
+	WORD    $0x4f8012a9 // fmla v9.4s, v21.4s, v0.s[0]
+	WORD    $0x4f8112ac // fmla v12.4s, v21.4s, v1.s[0]
+	WORD    $0x4f8212af // fmla v15.4s, v21.4s, v2.s[0]
+	WORD    $0x4f9312b2 // fmla v18.4s, v21.4s, v19.s[0]
 	SUBS    $1, R4, R4
 	BNE     one4x16
 
 sum4x16:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store4x16
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F18
-	VDUP  V18.S[0], V18.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V4.S4
-	VFMLA V1.S4, V18.S4, V5.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V18.S4, V6.S4
-	VFMLA V1.S4, V18.S4, V7.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V3.S4
-	VFMLA V1.S4, V18.S4, V8.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V18.S4, V9.S4
-	VFMLA V1.S4, V18.S4, V10.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V2.S4
-	VFMLA V1.S4, V18.S4, V11.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V18.S4, V12.S4
-	VFMLA V1.S4, V18.S4, V13.S4
-	FLDPQ (R0), (F0, F1)
-	VFMLA V0.S4, V18.S4, V14.S4
-	VFMLA V1.S4, V18.S4, V15.S4
-	FLDPQ 32(R0), (F0, F1)
-	ADD   R7, R0, R0
-	VFMLA V0.S4, V18.S4, V16.S4
-	VFMLA V1.S4, V18.S4, V17.S4
-
-store4x16:
-	FSTPQ (F4, F5), (R20)
-	FSTPQ (F6, F7), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F3, F8), (R20)
-	FSTPQ (F9, F10), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F2, F11), (R20)
-	FSTPQ (F12, F13), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F14, F15), (R20)
-	FSTPQ (F16, F17), 32(R20)
-	ADD   R7, R20, R20
-	SUB   $4, R19, R19
-	B     tilesx16
+	B endx16
 
 tile3x16:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	VMOVI $0, V14.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V16.B16
-	MOVD  k+16(FP), R3
-	MOVD  R13, R4
-	SUBS  $4, R3, R3
-	BLT   rest3x16
+	SUBS $4, R4, R4
+	BLT  rest3x16
 
 loop3x16:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FLDPQ   (R4), (F3, F4)
-	WORD    $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD    $0x4f81106d // fmla v13.4s, v3.4s, v1.s[0]
-	WORD    $0x4f82106c // fmla v12.4s, v3.4s, v2.s[0]
-	WORD    $0x4f80108b // fmla v11.4s, v4.4s, v0.s[0]
-	WORD    $0x4f81108a // fmla v10.4s, v4.4s, v1.s[0]
-	WORD    $0x4f821089 // fmla v9.4s, v4.4s, v2.s[0]
-	FLDPQ   32(R4), (F3, F4)
-	ADD     R6, R4, R4
-	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
-	WORD    $0x4f811067 // fmla v7.4s, v3.4s, v1.s[0]
-	WORD    $0x4f821066 // fmla v6.4s, v3.4s, v2.s[0]
-	WORD    $0x4f801085 // fmla v5.4s, v4.4s, v0.s[0]
-	WORD    $0x4f81108f // fmla v15.4s, v4.4s, v1.s[0]
-	WORD    $0x4f821090 // fmla v16.4s, v4.4s, v2.s[0]
-	FLDPQ   (R4), (F3, F4)
-	WORD    $0x4fa0106e // fmla v14.4s, v3.4s, v0.s[1]
-	WORD    $0x4fa1106d // fmla v13.4s, v3.4s, v1.s[1]
-	WORD    $0x4fa2106c // fmla v12.4s, v3.4s, v2.s[1]
-	WORD    $0x4fa0108b // fmla v11.4s, v4.4s, v0.s[1]
-	WORD    $0x4fa1108a // fmla v10.4s, v4.4s, v1.s[1]
-	WORD    $0x4fa21089 // fmla v9.4s, v4.4s, v2.s[1]
-	FLDPQ   32(R4), (F3, F4)
-	ADD     R6, R4, R4
-	WORD    $0x4fa01068 // fmla v8.4s, v3.4s, v0.s[1]
-	WORD    $0x4fa11067 // fmla v7.4s, v3.4s, v1.s[1]
-	WORD    $0x4fa21066 // fmla v6.4s, v3.4s, v2.s[1]
-	WORD    $0x4fa01085 // fmla v5.4s, v4.4s, v0.s[1]
-	WORD    $0x4fa1108f // fmla v15.4s, v4.4s, v1.s[1]
-	WORD    $0x4fa21090 // fmla v16.4s, v4.4s, v2.s[1]
-	FLDPQ   (R4), (F3, F4)
-	WORD    $0x4f80186e // fmla v14.4s, v3.4s, v0.s[2]
-	WORD    $0x4f81186d // fmla v13.4s, v3.4s, v1.s[2]
-	WORD    $0x4f82186c // fmla v12.4s, v3.4s, v2.s[2]
-	WORD    $0x4f80188b // fmla v11.4s, v4.4s, v0.s[2]
-	WORD    $0x4f81188a // fmla v10.4s, v4.4s, v1.s[2]
-	WORD    $0x4f821889 // fmla v9.4s, v4.4s, v2.s[2]
-	FLDPQ   32(R4), (F3, F4)
-	ADD     R6, R4, R4
-	WORD    $0x4f801868 // fmla v8.4s, v3.4s, v0.s[2]
-	WORD    $0x4f811867 // fmla v7.4s, v3.4s, v1.s[2]
-	WORD    $0x4f821866 // fmla v6.4s, v3.4s, v2.s[2]
-	WORD    $0x4f801885 // fmla v5.4s, v4.4s, v0.s[2]
-	WORD    $0x4f81188f // fmla v15.4s, v4.4s, v1.s[2]
-	WORD    $0x4f821890 // fmla v16.4s, v4.4s, v2.s[2]
-	FLDPQ   (R4), (F3, F4)
-	WORD    $0x4fa0186e // fmla v14.4s, v3.4s, v0.s[3]
-	WORD    $0x4fa1186d // fmla v13.4s, v3.4s, v1.s[3]
-	WORD    $0x4fa2186c // fmla v12.4s, v3.4s, v2.s[3]
-	WORD    $0x4fa0188b // fmla v11.4s, v4.4s, v0.s[3]
-	WORD    $0x4fa1188a // fmla v10.4s, v4.4s, v1.s[3]
-	WORD    $0x4fa21889 // fmla v9.4s, v4.4s, v2.s[3]
-	FLDPQ   32(R4), (F3, F4)
-	ADD     R6, R4, R4
-	WORD    $0x4fa01868 // fmla v8.4s, v3.4s, v0.s[3]
-	WORD    $0x4fa11867 // fmla v7.4s, v3.4s, v1.s[3]
-	WORD    $0x4fa21866 // fmla v6.4s, v3.4s, v2.s[3]
-	WORD    $0x4fa01885 // fmla v5.4s, v4.4s, v0.s[3]
-	WORD    $0x4fa1188f // fmla v15.4s, v4.4s, v1.s[3]
-	WORD    $0x4fa21890 // fmla v16.4s, v4.4s, v2.s[3]
-	SUBS    $4, R3, R3
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FLDPQ   (R3), (F3, F16)
+	WORD    $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106a // fmla v10.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106d // fmla v13.4s, v3.4s, v2.s[0]
+	WORD    $0x4f801208 // fmla v8.4s, v16.4s, v0.s[0]
+	WORD    $0x4f81120b // fmla v11.4s, v16.4s, v1.s[0]
+	WORD    $0x4f82120e // fmla v14.4s, v16.4s, v2.s[0]
+	FLDPQ   32(R3), (F3, F16)
+	ADD     R11, R3, R3
+	WORD    $0x4f801066 // fmla v6.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811065 // fmla v5.4s, v3.4s, v1.s[0]
+	WORD    $0x4f821064 // fmla v4.4s, v3.4s, v2.s[0]
+	WORD    $0x4f801209 // fmla v9.4s, v16.4s, v0.s[0]
+	WORD    $0x4f81120c // fmla v12.4s, v16.4s, v1.s[0]
+	WORD    $0x4f82120f // fmla v15.4s, v16.4s, v2.s[0]
+	FLDPQ   (R3), (F3, F16)
+	WORD    $0x4fa01067 // fmla v7.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa1106a // fmla v10.4s, v3.4s, v1.s[1]
+	WORD    $0x4fa2106d // fmla v13.4s, v3.4s, v2.s[1]
+	WORD    $0x4fa01208 // fmla v8.4s, v16.4s, v0.s[1]
+	WORD    $0x4fa1120b // fmla v11.4s, v16.4s, v1.s[1]
+	WORD    $0x4fa2120e // fmla v14.4s, v16.4s, v2.s[1]
+	FLDPQ   32(R3), (F3, F16)
+	ADD     R11, R3, R3
+	WORD    $0x4fa01066 // fmla v6.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa11065 // fmla v5.4s, v3.4s, v1.s[1]
+	WORD    $0x4fa21064 // fmla v4.4s, v3.4s, v2.s[1]
+	WORD    $0x4fa01209 // fmla v9.4s, v16.4s, v0.s[1]
+	WORD    $0x4fa1120c // fmla v12.4s, v16.4s, v1.s[1]
+	WORD    $0x4fa2120f // fmla v15.4s, v16.4s, v2.s[1]
+	FLDPQ   (R3), (F3, F16)
+	WORD    $0x4f801867 // fmla v7.4s, v3.4s, v0.s[2]
+	WORD    $0x4f81186a // fmla v10.4s, v3.4s, v1.s[2]
+	WORD    $0x4f82186d // fmla v13.4s, v3.4s, v2.s[2]
+	WORD    $0x4f801a08 // fmla v8.4s, v16.4s, v0.s[2]
+	WORD    $0x4f811a0b // fmla v11.4s, v16.4s, v1.s[2]
+	WORD    $0x4f821a0e // fmla v14.4s, v16.4s, v2.s[2]
+	FLDPQ   32(R3), (F3, F16)
+	ADD     R11, R3, R3
+	WORD    $0x4f801866 // fmla v6.4s, v3.4s, v0.s[2]
+	WORD    $0x4f811865 // fmla v5.4s, v3.4s, v1.s[2]
+	WORD    $0x4f821864 // fmla v4.4s, v3.4s, v2.s[2]
+	WORD    $0x4f801a09 // fmla v9.4s, v16.4s, v0.s[2]
+	WORD    $0x4f811a0c // fmla v12.4s, v16.4s, v1.s[2]
+	WORD    $0x4f821a0f // fmla v15.4s, v16.4s, v2.s[2]
+	FLDPQ   (R3), (F3, F16)
+	WORD    $0x4fa01867 // fmla v7.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa1186a // fmla v10.4s, v3.4s, v1.s[3]
+	WORD    $0x4fa2186d // fmla v13.4s, v3.4s, v2.s[3]
+	WORD    $0x4fa01a08 // fmla v8.4s, v16.4s, v0.s[3]
+	WORD    $0x4fa11a0b // fmla v11.4s, v16.4s, v1.s[3]
+	WORD    $0x4fa21a0e // fmla v14.4s, v16.4s, v2.s[3]
+	FLDPQ   32(R3), (F3, F16)
+	ADD     R11, R3, R3
+	WORD    $0x4fa01866 // fmla v6.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa11865 // fmla v5.4s, v3.4s, v1.s[3]
+	WORD    $0x4fa21864 // fmla v4.4s, v3.4s, v2.s[3]
+	WORD    $0x4fa01a09 // fmla v9.4s, v16.4s, v0.s[3]
+	WORD    $0x4fa11a0c // fmla v12.4s, v16.4s, v1.s[3]
+	WORD    $0x4fa21a0f // fmla v15.4s, v16.4s, v2.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop3x16
 
 rest3x16:
-	ADD $4, R3, R3
-	CBZ R3, sum3x16
+	ADD $4, R4, R4
+	CBZ R4, sum3x16
 
 one3x16:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F2
-	FLDPQ   (R4), (F3, F4)
-	WORD    $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD    $0x4f81106d // fmla v13.4s, v3.4s, v1.s[0]
-	WORD    $0x4f82106c // fmla v12.4s, v3.4s, v2.s[0]
-	WORD    $0x4f80108b // fmla v11.4s, v4.4s, v0.s[0]
-	WORD    $0x4f81108a // fmla v10.4s, v4.4s, v1.s[0]
-	WORD    $0x4f821089 // fmla v9.4s, v4.4s, v2.s[0]
-	FLDPQ   32(R4), (F3, F4)
-	ADD     R6, R4, R4
-	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
-	WORD    $0x4f811067 // fmla v7.4s, v3.4s, v1.s[0]
-	WORD    $0x4f821066 // fmla v6.4s, v3.4s, v2.s[0]
-	WORD    $0x4f801085 // fmla v5.4s, v4.4s, v0.s[0]
-	WORD    $0x4f81108f // fmla v15.4s, v4.4s, v1.s[0]
-	WORD    $0x4f821090 // fmla v16.4s, v4.4s, v2.s[0]
-	SUBS    $1, R3, R3
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FLDPQ   (R3), (F3, F16)
+	WORD    $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106a // fmla v10.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106d // fmla v13.4s, v3.4s, v2.s[0]
+	WORD    $0x4f801208 // fmla v8.4s, v16.4s, v0.s[0]
+	WORD    $0x4f81120b // fmla v11.4s, v16.4s, v1.s[0]
+	WORD    $0x4f82120e // fmla v14.4s, v16.4s, v2.s[0]
+	FLDPQ   32(R3), (F3, F16)
+	ADD     R11, R3, R3
+	WORD    $0x4f801066 // fmla v6.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811065 // fmla v5.4s, v3.4s, v1.s[0]
+	WORD    $0x4f821064 // fmla v4.4s, v3.4s, v2.s[0]
+	WORD    $0x4f801209 // fmla v9.4s, v16.4s, v0.s[0]
+	WORD    $0x4f81120c // fmla v12.4s, v16.4s, v1.s[0]
+	WORD    $0x4f82120f // fmla v15.4s, v16.4s, v2.s[0]
+	SUBS    $1, R4, R4
 	BNE     one3x16
 
 sum3x16:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store3x16
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F0
-	VDUP  V0.S[0], V0.S4
-	FLDPQ (R0), (F1, F2)
-	VFMLA V1.S4, V0.S4, V14.S4
-	VFMLA V2.S4, V0.S4, V11.S4
-	FLDPQ 32(R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V8.S4
-	VFMLA V2.S4, V0.S4, V5.S4
-	FLDPQ (R0), (F1, F2)
-	VFMLA V1.S4, V0.S4, V13.S4
-	VFMLA V2.S4, V0.S4, V10.S4
-	FLDPQ 32(R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V7.S4
-	VFMLA V2.S4, V0.S4, V15.S4
-	FLDPQ (R0), (F1, F2)
-	VFMLA V1.S4, V0.S4, V12.S4
-	VFMLA V2.S4, V0.S4, V9.S4
-	FLDPQ 32(R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V6.S4
-	VFMLA V2.S4, V0.S4, V16.S4
-
-store3x16:
-	FSTPQ (F14, F11), (R20)
-	FSTPQ (F8, F5), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F13, F10), (R20)
-	FSTPQ (F7, F15), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F12, F9), (R20)
-	FSTPQ (F6, F16), 32(R20)
-	ADD   R7, R20, R20
-	SUB   $3, R19, R19
-	B     tilesx16
+	B endx16
 
 tile2x16:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	VMOVI $0, V10.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V11.B16
-	MOVD  k+16(FP), R2
-	MOVD  R13, R3
-	SUBS  $4, R2, R2
-	BLT   rest2x16
+	SUBS $4, R4, R4
+	BLT  rest2x16
 
 loop2x16:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
 	FLDPQ   (R3), (F2, F3)
-	WORD    $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
-	WORD    $0x4f811046 // fmla v6.4s, v2.4s, v1.s[0]
-	WORD    $0x4f801069 // fmla v9.4s, v3.4s, v0.s[0]
-	WORD    $0x4f811065 // fmla v5.4s, v3.4s, v1.s[0]
-	FLDPQ   32(R3), (F2, F3)
-	ADD     R6, R3, R3
-	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
-	WORD    $0x4f811044 // fmla v4.4s, v2.4s, v1.s[0]
-	WORD    $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD    $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
+	WORD    $0x4f81104a // fmla v10.4s, v2.4s, v1.s[0]
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD    $0x4f81106b // fmla v11.4s, v3.4s, v1.s[0]
-	FLDPQ   (R3), (F2, F3)
-	WORD    $0x4fa0104a // fmla v10.4s, v2.4s, v0.s[1]
-	WORD    $0x4fa11046 // fmla v6.4s, v2.4s, v1.s[1]
-	WORD    $0x4fa01069 // fmla v9.4s, v3.4s, v0.s[1]
-	WORD    $0x4fa11065 // fmla v5.4s, v3.4s, v1.s[1]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R6, R3, R3
-	WORD    $0x4fa01048 // fmla v8.4s, v2.4s, v0.s[1]
-	WORD    $0x4fa11044 // fmla v4.4s, v2.4s, v1.s[1]
-	WORD    $0x4fa01067 // fmla v7.4s, v3.4s, v0.s[1]
+	ADD     R11, R3, R3
+	WORD    $0x4f801046 // fmla v6.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811045 // fmla v5.4s, v2.4s, v1.s[0]
+	WORD    $0x4f801069 // fmla v9.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106c // fmla v12.4s, v3.4s, v1.s[0]
+	FLDPQ   (R3), (F2, F3)
+	WORD    $0x4fa01047 // fmla v7.4s, v2.4s, v0.s[1]
+	WORD    $0x4fa1104a // fmla v10.4s, v2.4s, v1.s[1]
+	WORD    $0x4fa01068 // fmla v8.4s, v3.4s, v0.s[1]
 	WORD    $0x4fa1106b // fmla v11.4s, v3.4s, v1.s[1]
-	FLDPQ   (R3), (F2, F3)
-	WORD    $0x4f80184a // fmla v10.4s, v2.4s, v0.s[2]
-	WORD    $0x4f811846 // fmla v6.4s, v2.4s, v1.s[2]
-	WORD    $0x4f801869 // fmla v9.4s, v3.4s, v0.s[2]
-	WORD    $0x4f811865 // fmla v5.4s, v3.4s, v1.s[2]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R6, R3, R3
-	WORD    $0x4f801848 // fmla v8.4s, v2.4s, v0.s[2]
-	WORD    $0x4f811844 // fmla v4.4s, v2.4s, v1.s[2]
-	WORD    $0x4f801867 // fmla v7.4s, v3.4s, v0.s[2]
+	ADD     R11, R3, R3
+	WORD    $0x4fa01046 // fmla v6.4s, v2.4s, v0.s[1]
+	WORD    $0x4fa11045 // fmla v5.4s, v2.4s, v1.s[1]
+	WORD    $0x4fa01069 // fmla v9.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa1106c // fmla v12.4s, v3.4s, v1.s[1]
+	FLDPQ   (R3), (F2, F3)
+	WORD    $0x4f801847 // fmla v7.4s, v2.4s, v0.s[2]
+	WORD    $0x4f81184a // fmla v10.4s, v2.4s, v1.s[2]
+	WORD    $0x4f801868 // fmla v8.4s, v3.4s, v0.s[2]
 	WORD    $0x4f81186b // fmla v11.4s, v3.4s, v1.s[2]
-	FLDPQ   (R3), (F2, F3)
-	WORD    $0x4fa0184a // fmla v10.4s, v2.4s, v0.s[3]
-	WORD    $0x4fa11846 // fmla v6.4s, v2.4s, v1.s[3]
-	WORD    $0x4fa01869 // fmla v9.4s, v3.4s, v0.s[3]
-	WORD    $0x4fa11865 // fmla v5.4s, v3.4s, v1.s[3]
 	FLDPQ   32(R3), (F2, F3)
-	ADD     R6, R3, R3
-	WORD    $0x4fa01848 // fmla v8.4s, v2.4s, v0.s[3]
-	WORD    $0x4fa11844 // fmla v4.4s, v2.4s, v1.s[3]
-	WORD    $0x4fa01867 // fmla v7.4s, v3.4s, v0.s[3]
+	ADD     R11, R3, R3
+	WORD    $0x4f801846 // fmla v6.4s, v2.4s, v0.s[2]
+	WORD    $0x4f811845 // fmla v5.4s, v2.4s, v1.s[2]
+	WORD    $0x4f801869 // fmla v9.4s, v3.4s, v0.s[2]
+	WORD    $0x4f81186c // fmla v12.4s, v3.4s, v1.s[2]
+	FLDPQ   (R3), (F2, F3)
+	WORD    $0x4fa01847 // fmla v7.4s, v2.4s, v0.s[3]
+	WORD    $0x4fa1184a // fmla v10.4s, v2.4s, v1.s[3]
+	WORD    $0x4fa01868 // fmla v8.4s, v3.4s, v0.s[3]
 	WORD    $0x4fa1186b // fmla v11.4s, v3.4s, v1.s[3]
-	SUBS    $4, R2, R2
+	FLDPQ   32(R3), (F2, F3)
+	ADD     R11, R3, R3
+	WORD    $0x4fa01846 // fmla v6.4s, v2.4s, v0.s[3]
+	WORD    $0x4fa11845 // fmla v5.4s, v2.4s, v1.s[3]
+	WORD    $0x4fa01869 // fmla v9.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa1186c // fmla v12.4s, v3.4s, v1.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop2x16
 
 rest2x16:
-	ADD $4, R2, R2
-	CBZ R2, sum2x16
+	ADD $4, R4, R4
+	CBZ R4, sum2x16
 
 one2x16:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
 	FLDPQ   (R3), (F2, F3)
-	WORD    $0x4f80104a // fmla v10.4s, v2.4s, v0.s[0]
-	WORD    $0x4f811046 // fmla v6.4s, v2.4s, v1.s[0]
-	WORD    $0x4f801069 // fmla v9.4s, v3.4s, v0.s[0]
-	WORD    $0x4f811065 // fmla v5.4s, v3.4s, v1.s[0]
-	FLDPQ   32(R3), (F2, F3)
-	ADD     R6, R3, R3
-	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
-	WORD    $0x4f811044 // fmla v4.4s, v2.4s, v1.s[0]
-	WORD    $0x4f801067 // fmla v7.4s, v3.4s, v0.s[0]
+	WORD    $0x4f801047 // fmla v7.4s, v2.4s, v0.s[0]
+	WORD    $0x4f81104a // fmla v10.4s, v2.4s, v1.s[0]
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
 	WORD    $0x4f81106b // fmla v11.4s, v3.4s, v1.s[0]
-	SUBS    $1, R2, R2
+	FLDPQ   32(R3), (F2, F3)
+	ADD     R11, R3, R3
+	WORD    $0x4f801046 // fmla v6.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811045 // fmla v5.4s, v2.4s, v1.s[0]
+	WORD    $0x4f801069 // fmla v9.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106c // fmla v12.4s, v3.4s, v1.s[0]
+	SUBS    $1, R4, R4
 	BNE     one2x16
 
 sum2x16:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store2x16
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F0
-	VDUP  V0.S[0], V0.S4
-	FLDPQ (R0), (F1, F2)
-	VFMLA V1.S4, V0.S4, V10.S4
-	VFMLA V2.S4, V0.S4, V9.S4
-	FLDPQ 32(R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V8.S4
-	VFMLA V2.S4, V0.S4, V7.S4
-	FLDPQ (R0), (F1, F2)
-	VFMLA V1.S4, V0.S4, V6.S4
-	VFMLA V2.S4, V0.S4, V5.S4
-	FLDPQ 32(R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V4.S4
-	VFMLA V2.S4, V0.S4, V11.S4
-
-store2x16:
-	FSTPQ (F10, F9), (R20)
-	FSTPQ (F8, F7), 32(R20)
-	ADD   R7, R20, R20
-	FSTPQ (F6, F5), (R20)
-	FSTPQ (F4, F11), 32(R20)
-	ADD   R7, R20, R20
-	SUB   $2, R19, R19
-	B     tilesx16
+	B endx16
 
 tile1x16:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  k+16(FP), R1
-	MOVD  R13, R2
-	SUBS  $4, R1, R1
-	BLT   rest1x16
+	SUBS $4, R4, R4
+	BLT  rest1x16
 
 loop1x16:
-	FMOVQ.P 16(R0), F4
-	FLDPQ   (R2), (F5, F6)
-	WORD    $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	FLDPQ   32(R2), (F5, F6)
-	ADD     R6, R2, R2
-	WORD    $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
-	WORD    $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
-	FLDPQ   (R2), (F5, F6)
-	WORD    $0x4fa410a0 // fmla v0.4s, v5.4s, v4.s[1]
-	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
-	FLDPQ   32(R2), (F5, F6)
-	ADD     R6, R2, R2
-	WORD    $0x4fa410a2 // fmla v2.4s, v5.4s, v4.s[1]
-	WORD    $0x4fa410c3 // fmla v3.4s, v6.4s, v4.s[1]
-	FLDPQ   (R2), (F5, F6)
-	WORD    $0x4f8418a0 // fmla v0.4s, v5.4s, v4.s[2]
-	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
-	FLDPQ   32(R2), (F5, F6)
-	ADD     R6, R2, R2
-	WORD    $0x4f8418a2 // fmla v2.4s, v5.4s, v4.s[2]
-	WORD    $0x4f8418c3 // fmla v3.4s, v6.4s, v4.s[2]
-	FLDPQ   (R2), (F5, F6)
-	WORD    $0x4fa418a0 // fmla v0.4s, v5.4s, v4.s[3]
-	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
-	FLDPQ   32(R2), (F5, F6)
-	ADD     R6, R2, R2
-	WORD    $0x4fa418a2 // fmla v2.4s, v5.4s, v4.s[3]
-	WORD    $0x4fa418c3 // fmla v3.4s, v6.4s, v4.s[3]
-	SUBS    $4, R1, R1
+	FMOVQ.P 16(R5), F0
+	FLDPQ   (R3), (F1, F2)
+	WORD    $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	FLDPQ   32(R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
+	FLDPQ   (R3), (F1, F2)
+	WORD    $0x4fa01027 // fmla v7.4s, v1.4s, v0.s[1]
+	WORD    $0x4fa01048 // fmla v8.4s, v2.4s, v0.s[1]
+	FLDPQ   32(R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4fa01026 // fmla v6.4s, v1.4s, v0.s[1]
+	WORD    $0x4fa01049 // fmla v9.4s, v2.4s, v0.s[1]
+	FLDPQ   (R3), (F1, F2)
+	WORD    $0x4f801827 // fmla v7.4s, v1.4s, v0.s[2]
+	WORD    $0x4f801848 // fmla v8.4s, v2.4s, v0.s[2]
+	FLDPQ   32(R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4f801826 // fmla v6.4s, v1.4s, v0.s[2]
+	WORD    $0x4f801849 // fmla v9.4s, v2.4s, v0.s[2]
+	FLDPQ   (R3), (F1, F2)
+	WORD    $0x4fa01827 // fmla v7.4s, v1.4s, v0.s[3]
+	WORD    $0x4fa01848 // fmla v8.4s, v2.4s, v0.s[3]
+	FLDPQ   32(R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4fa01826 // fmla v6.4s, v1.4s, v0.s[3]
+	WORD    $0x4fa01849 // fmla v9.4s, v2.4s, v0.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop1x16
 
 rest1x16:
-	ADD $4, R1, R1
-	CBZ R1, sum1x16
+	ADD $4, R4, R4
+	CBZ R4, sum1x16
 
 one1x16:
-	FMOVS.P 4(R0), F4
-	FLDPQ   (R2), (F5, F6)
-	WORD    $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	FLDPQ   32(R2), (F5, F6)
-	ADD     R6, R2, R2
-	WORD    $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
-	WORD    $0x4f8410c3 // fmla v3.4s, v6.4s, v4.s[0]
-	SUBS    $1, R1, R1
+	FMOVS.P 4(R5), F0
+	FLDPQ   (R3), (F1, F2)
+	WORD    $0x4f801027 // fmla v7.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	FLDPQ   32(R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4f801026 // fmla v6.4s, v1.4s, v0.s[0]
+	WORD    $0x4f801049 // fmla v9.4s, v2.4s, v0.s[0]
+	SUBS    $1, R4, R4
 	BNE     one1x16
 
 sum1x16:
-	FMOVS alpha+24(FP), F4
-	VDUP  V4.S[0], V4.S4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	// beta = 0 must not read C
-	CBZ   R8, store1x16
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F4
-	VDUP  V4.S[0], V4.S4
-	FLDPQ (R0), (F5, F6)
-	VFMLA V5.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V4.S4, V1.S4
-	FLDPQ 32(R0), (F5, F6)
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V2.S4
-	VFMLA V6.S4, V4.S4, V3.S4
+	B endx16
 
-store1x16:
-	FSTPQ (F0, F1), (R20)
-	FSTPQ (F2, F3), 32(R20)
-	ADD   R7, R20, R20
-	SUB   $1, R19, R19
-	B     tilesx16
+endx16:
+	FMOVS alpha+24(FP), F26
+	VDUP  V26.S[0], V26.S4
+	CBNZ  R13, addx16
+	// beta = 0 must not read C
+	WORD  $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
+	WORD  $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD  $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
+	WORD  $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
+	FSTPQ (F7, F8), (R1)
+	FSTPQ (F6, F9), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx16
+	WORD  $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
+	WORD  $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
+	WORD  $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD  $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
+	FSTPQ (F10, F11), (R1)
+	FSTPQ (F5, F12), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx16
+	WORD  $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD  $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	WORD  $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD  $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
+	FSTPQ (F13, F14), (R1)
+	FSTPQ (F4, F15), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx16
+	WORD  $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD  $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD  $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
+	WORD  $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
+	FSTPQ (F16, F17), (R1)
+	FSTPQ (F3, F18), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx16
+	WORD  $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
+	WORD  $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD  $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
+	WORD  $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	FSTPQ (F19, F20), (R1)
+	FSTPQ (F2, F21), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx16
+	WORD  $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD  $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD  $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD  $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FSTPQ (F22, F23), (R1)
+	FSTPQ (F24, F25), 32(R1)
+	ADD   R12, R1, R1
+	B     nextx16
+
+addx16:
+	FMOVS beta+128(FP), F27
+	VDUP  V27.S[0], V27.S4
+	WORD  $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
+	WORD  $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD  $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
+	WORD  $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V7.S4
+	VFMLA V1.S4, V27.S4, V8.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V6.S4
+	VFMLA V1.S4, V27.S4, V9.S4
+	FSTPQ (F7, F8), (R1)
+	FSTPQ (F6, F9), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx16
+	WORD  $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
+	WORD  $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
+	WORD  $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD  $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V10.S4
+	VFMLA V1.S4, V27.S4, V11.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V5.S4
+	VFMLA V1.S4, V27.S4, V12.S4
+	FSTPQ (F10, F11), (R1)
+	FSTPQ (F5, F12), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx16
+	WORD  $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD  $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	WORD  $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD  $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V13.S4
+	VFMLA V1.S4, V27.S4, V14.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V4.S4
+	VFMLA V1.S4, V27.S4, V15.S4
+	FSTPQ (F13, F14), (R1)
+	FSTPQ (F4, F15), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx16
+	WORD  $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD  $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD  $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
+	WORD  $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V16.S4
+	VFMLA V1.S4, V27.S4, V17.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V3.S4
+	VFMLA V1.S4, V27.S4, V18.S4
+	FSTPQ (F16, F17), (R1)
+	FSTPQ (F3, F18), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx16
+	WORD  $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
+	WORD  $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD  $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
+	WORD  $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V19.S4
+	VFMLA V1.S4, V27.S4, V20.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V2.S4
+	VFMLA V1.S4, V27.S4, V21.S4
+	FSTPQ (F19, F20), (R1)
+	FSTPQ (F2, F21), 32(R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx16
+	WORD  $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD  $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD  $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD  $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FLDPQ (R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V22.S4
+	VFMLA V1.S4, V27.S4, V23.S4
+	FLDPQ 32(R1), (F0, F1)
+	VFMLA V0.S4, V27.S4, V24.S4
+	VFMLA V1.S4, V27.S4, V25.S4
+	FSTPQ (F22, F23), (R1)
+	FSTPQ (F24, F25), 32(R1)
+	ADD   R12, R1, R1
+	B     nextx16
+
+nextx16:
+	SUB R2, R21, R21
+	B   tilesx16
 
 donex16:
-	SUB $16, R9, R9
-	ADD $64, R13, R13
-	ADD $64, R14, R14
+	SUB $16, R14, R14
+	ADD $64, R9, R9
+	ADD $64, R15, R15
 
 narrower2:
-	CMP  $8, R9
+	CMP  $8, R14
 	BLT  narrower3
-	MOVD m+0(FP), R19
-	MOVD a_base+32(FP), R15
-	MOVD R14, R20
+	MOVD m+0(FP), R21
+	MOVD a_base+32(FP), R0
+	MOVD R15, R1
 
 tilesx8:
-	MOVD R19, R0
-	CMP  $12, R0
-	BGE  tile6x8
-	CMP  $6, R0
-	BLE  pickx8
+	MOVD R21, R2
+	CMP  $1, R2
+	BLT  donex8
+	CMP  $6, R2
+	BLE  beginx8
+	CMP  $11, R2
+	BGT  else5
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R2, R2
+	LSR  $1, R2, R2
+	B    end6
 
-pickx8:
-	CMP $1, R0
-	BLT donex8
-	BEQ tile1x8
-	CMP $2, R0
-	BEQ tile2x8
-	CMP $3, R0
-	BEQ tile3x8
-	CMP $4, R0
-	BEQ tile4x8
-	CMP $5, R0
-	BEQ tile5x8
+else5:
+	SUB R2, R2, R2
+	ADD $6, R2, R2
 
-tile6x8:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	MOVD  R15, R10
-	ADD   R5, R15, R15
+end6:
+
+beginx8:
+	MOVD  R9, R3
+	MOVD  k+16(FP), R4
+	MOVD  R0, R5
+	ADD   R10, R0, R0
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
+	CMP   $1, R2
+	BEQ   tile1x8
+	MOVD  R0, R6
+	ADD   R10, R0, R0
 	VMOVI $0, V11.B16
 	VMOVI $0, V14.B16
+	CMP   $2, R2
+	BEQ   tile2x8
+	MOVD  R0, R7
+	ADD   R10, R0, R0
 	VMOVI $0, V10.B16
 	VMOVI $0, V15.B16
+	CMP   $3, R2
+	BEQ   tile3x8
+	MOVD  R0, R8
+	ADD   R10, R0, R0
 	VMOVI $0, V9.B16
 	VMOVI $0, V16.B16
+	CMP   $4, R2
+	BEQ   tile4x8
+	MOVD  R0, R19
+	ADD   R10, R0, R0
 	VMOVI $0, V8.B16
 	VMOVI $0, V17.B16
+	CMP   $5, R2
+	BEQ   tile5x8
+	MOVD  R0, R20
+	ADD   R10, R0, R0
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
-	MOVD  k+16(FP), R11
-	MOVD  R13, R12
-	SUBS  $4, R11, R11
-	BLT   rest6x8
+
+tile6x8:
+	SUBS $4, R4, R4
+	BLT  rest6x8
 
 loop6x8:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FMOVQ.P 16(R3), F3
-	FMOVQ.P 16(R4), F4
-	FMOVQ.P 16(R10), F5
-	FLDPQ   (R12), (F6, F7)
-	ADD     R6, R12, R12
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R8), F3
+	FMOVQ.P 16(R19), F4
+	FMOVQ.P 16(R20), F5
+	FLDPQ   (R3), (F6, F7)
+	ADD     R11, R3, R3
 	WORD    $0x4f8010cc // fmla v12.4s, v6.4s, v0.s[0]
 	WORD    $0x4f8110cb // fmla v11.4s, v6.4s, v1.s[0]
 	WORD    $0x4f8210ca // fmla v10.4s, v6.4s, v2.s[0]
@@ -1956,8 +1600,8 @@ loop6x8:
 	WORD    $0x4f8310f0 // fmla v16.4s, v7.4s, v3.s[0]
 	WORD    $0x4f8410f1 // fmla v17.4s, v7.4s, v4.s[0]
 	WORD    $0x4f8510f3 // fmla v19.4s, v7.4s, v5.s[0]
-	FLDPQ   (R12), (F6, F7)
-	ADD     R6, R12, R12
+	FLDPQ   (R3), (F6, F7)
+	ADD     R11, R3, R3
 	WORD    $0x4fa010cc // fmla v12.4s, v6.4s, v0.s[1]
 	WORD    $0x4fa110cb // fmla v11.4s, v6.4s, v1.s[1]
 	WORD    $0x4fa210ca // fmla v10.4s, v6.4s, v2.s[1]
@@ -1970,8 +1614,8 @@ loop6x8:
 	WORD    $0x4fa310f0 // fmla v16.4s, v7.4s, v3.s[1]
 	WORD    $0x4fa410f1 // fmla v17.4s, v7.4s, v4.s[1]
 	WORD    $0x4fa510f3 // fmla v19.4s, v7.4s, v5.s[1]
-	FLDPQ   (R12), (F6, F7)
-	ADD     R6, R12, R12
+	FLDPQ   (R3), (F6, F7)
+	ADD     R11, R3, R3
 	WORD    $0x4f8018cc // fmla v12.4s, v6.4s, v0.s[2]
 	WORD    $0x4f8118cb // fmla v11.4s, v6.4s, v1.s[2]
 	WORD    $0x4f8218ca // fmla v10.4s, v6.4s, v2.s[2]
@@ -1984,8 +1628,8 @@ loop6x8:
 	WORD    $0x4f8318f0 // fmla v16.4s, v7.4s, v3.s[2]
 	WORD    $0x4f8418f1 // fmla v17.4s, v7.4s, v4.s[2]
 	WORD    $0x4f8518f3 // fmla v19.4s, v7.4s, v5.s[2]
-	FLDPQ   (R12), (F6, F7)
-	ADD     R6, R12, R12
+	FLDPQ   (R3), (F6, F7)
+	ADD     R11, R3, R3
 	WORD    $0x4fa018cc // fmla v12.4s, v6.4s, v0.s[3]
 	WORD    $0x4fa118cb // fmla v11.4s, v6.4s, v1.s[3]
 	WORD    $0x4fa218ca // fmla v10.4s, v6.4s, v2.s[3]
@@ -1998,22 +1642,22 @@ loop6x8:
 	WORD    $0x4fa318f0 // fmla v16.4s, v7.4s, v3.s[3]
 	WORD    $0x4fa418f1 // fmla v17.4s, v7.4s, v4.s[3]
 	WORD    $0x4fa518f3 // fmla v19.4s, v7.4s, v5.s[3]
-	SUBS    $4, R11, R11
+	SUBS    $4, R4, R4
 	BGE     loop6x8
 
 rest6x8:
-	ADD $4, R11, R11
-	CBZ R11, sum6x8
+	ADD $4, R4, R4
+	CBZ R4, sum6x8
 
 one6x8:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F2
-	FMOVS.P 4(R3), F3
-	FMOVS.P 4(R4), F4
-	FMOVS.P 4(R10), F5
-	FLDPQ   (R12), (F6, F7)
-	ADD     R6, R12, R12
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F3
+	FMOVS.P 4(R19), F4
+	FMOVS.P 4(R20), F5
+	FLDPQ   (R3), (F6, F7)
+	ADD     R11, R3, R3
 	WORD    $0x4f8010cc // fmla v12.4s, v6.4s, v0.s[0]
 	WORD    $0x4f8110cb // fmla v11.4s, v6.4s, v1.s[0]
 	WORD    $0x4f8210ca // fmla v10.4s, v6.4s, v2.s[0]
@@ -2026,298 +1670,150 @@ one6x8:
 	WORD    $0x4f8310f0 // fmla v16.4s, v7.4s, v3.s[0]
 	WORD    $0x4f8410f1 // fmla v17.4s, v7.4s, v4.s[0]
 	WORD    $0x4f8510f3 // fmla v19.4s, v7.4s, v5.s[0]
-	SUBS    $1, R11, R11
+	SUBS    $1, R4, R4
 	BNE     one6x8
 
 sum6x8:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store6x8
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F0
-	VDUP  V0.S[0], V0.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V12.S4
-	VFMLA V2.S4, V0.S4, V13.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V11.S4
-	VFMLA V2.S4, V0.S4, V14.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V10.S4
-	VFMLA V2.S4, V0.S4, V15.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V9.S4
-	VFMLA V2.S4, V0.S4, V16.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V8.S4
-	VFMLA V2.S4, V0.S4, V17.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V18.S4
-	VFMLA V2.S4, V0.S4, V19.S4
-
-store6x8:
-	FSTPQ (F12, F13), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F11, F14), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F10, F15), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F9, F16), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F8, F17), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F18, F19), (R20)
-	ADD   R7, R20, R20
-	SUB   $6, R19, R19
-	B     tilesx8
+	B endx8
 
 tile5x8:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	MOVD  k+16(FP), R10
-	MOVD  R13, R11
-	SUBS  $4, R10, R10
-	BLT   rest5x8
+	SUBS $4, R4, R4
+	BLT  rest5x8
 
 loop5x8:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FMOVQ.P 16(R3), F3
-	FMOVQ.P 16(R4), F4
-	FLDPQ   (R11), (F5, F6)
-	ADD     R6, R11, R11
-	WORD    $0x4f8010a7 // fmla v7.4s, v5.4s, v0.s[0]
-	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
-	WORD    $0x4f8210ab // fmla v11.4s, v5.4s, v2.s[0]
-	WORD    $0x4f8310ad // fmla v13.4s, v5.4s, v3.s[0]
-	WORD    $0x4f8410af // fmla v15.4s, v5.4s, v4.s[0]
-	WORD    $0x4f8010c8 // fmla v8.4s, v6.4s, v0.s[0]
-	WORD    $0x4f8110ca // fmla v10.4s, v6.4s, v1.s[0]
-	WORD    $0x4f8210cc // fmla v12.4s, v6.4s, v2.s[0]
-	WORD    $0x4f8310ce // fmla v14.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410d0 // fmla v16.4s, v6.4s, v4.s[0]
-	FLDPQ   (R11), (F5, F6)
-	ADD     R6, R11, R11
-	WORD    $0x4fa010a7 // fmla v7.4s, v5.4s, v0.s[1]
-	WORD    $0x4fa110a9 // fmla v9.4s, v5.4s, v1.s[1]
-	WORD    $0x4fa210ab // fmla v11.4s, v5.4s, v2.s[1]
-	WORD    $0x4fa310ad // fmla v13.4s, v5.4s, v3.s[1]
-	WORD    $0x4fa410af // fmla v15.4s, v5.4s, v4.s[1]
-	WORD    $0x4fa010c8 // fmla v8.4s, v6.4s, v0.s[1]
-	WORD    $0x4fa110ca // fmla v10.4s, v6.4s, v1.s[1]
-	WORD    $0x4fa210cc // fmla v12.4s, v6.4s, v2.s[1]
-	WORD    $0x4fa310ce // fmla v14.4s, v6.4s, v3.s[1]
-	WORD    $0x4fa410d0 // fmla v16.4s, v6.4s, v4.s[1]
-	FLDPQ   (R11), (F5, F6)
-	ADD     R6, R11, R11
-	WORD    $0x4f8018a7 // fmla v7.4s, v5.4s, v0.s[2]
-	WORD    $0x4f8118a9 // fmla v9.4s, v5.4s, v1.s[2]
-	WORD    $0x4f8218ab // fmla v11.4s, v5.4s, v2.s[2]
-	WORD    $0x4f8318ad // fmla v13.4s, v5.4s, v3.s[2]
-	WORD    $0x4f8418af // fmla v15.4s, v5.4s, v4.s[2]
-	WORD    $0x4f8018c8 // fmla v8.4s, v6.4s, v0.s[2]
-	WORD    $0x4f8118ca // fmla v10.4s, v6.4s, v1.s[2]
-	WORD    $0x4f8218cc // fmla v12.4s, v6.4s, v2.s[2]
-	WORD    $0x4f8318ce // fmla v14.4s, v6.4s, v3.s[2]
-	WORD    $0x4f8418d0 // fmla v16.4s, v6.4s, v4.s[2]
-	FLDPQ   (R11), (F5, F6)
-	ADD     R6, R11, R11
-	WORD    $0x4fa018a7 // fmla v7.4s, v5.4s, v0.s[3]
-	WORD    $0x4fa118a9 // fmla v9.4s, v5.4s, v1.s[3]
-	WORD    $0x4fa218ab // fmla v11.4s, v5.4s, v2.s[3]
-	WORD    $0x4fa318ad // fmla v13.4s, v5.4s, v3.s[3]
-	WORD    $0x4fa418af // fmla v15.4s, v5.4s, v4.s[3]
-	WORD    $0x4fa018c8 // fmla v8.4s, v6.4s, v0.s[3]
-	WORD    $0x4fa118ca // fmla v10.4s, v6.4s, v1.s[3]
-	WORD    $0x4fa218cc // fmla v12.4s, v6.4s, v2.s[3]
-	WORD    $0x4fa318ce // fmla v14.4s, v6.4s, v3.s[3]
-	WORD    $0x4fa418d0 // fmla v16.4s, v6.4s, v4.s[3]
-	SUBS    $4, R10, R10
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R8), F3
+	FMOVQ.P 16(R19), F4
+	FLDPQ   (R3), (F5, F6)
+	ADD     R11, R3, R3
+	WORD    $0x4f8010ac // fmla v12.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110ab // fmla v11.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310a9 // fmla v9.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410a8 // fmla v8.4s, v5.4s, v4.s[0]
+	WORD    $0x4f8010cd // fmla v13.4s, v6.4s, v0.s[0]
+	WORD    $0x4f8110ce // fmla v14.4s, v6.4s, v1.s[0]
+	WORD    $0x4f8210cf // fmla v15.4s, v6.4s, v2.s[0]
+	WORD    $0x4f8310d0 // fmla v16.4s, v6.4s, v3.s[0]
+	WORD    $0x4f8410d1 // fmla v17.4s, v6.4s, v4.s[0]
+	FLDPQ   (R3), (F5, F6)
+	ADD     R11, R3, R3
+	WORD    $0x4fa010ac // fmla v12.4s, v5.4s, v0.s[1]
+	WORD    $0x4fa110ab // fmla v11.4s, v5.4s, v1.s[1]
+	WORD    $0x4fa210aa // fmla v10.4s, v5.4s, v2.s[1]
+	WORD    $0x4fa310a9 // fmla v9.4s, v5.4s, v3.s[1]
+	WORD    $0x4fa410a8 // fmla v8.4s, v5.4s, v4.s[1]
+	WORD    $0x4fa010cd // fmla v13.4s, v6.4s, v0.s[1]
+	WORD    $0x4fa110ce // fmla v14.4s, v6.4s, v1.s[1]
+	WORD    $0x4fa210cf // fmla v15.4s, v6.4s, v2.s[1]
+	WORD    $0x4fa310d0 // fmla v16.4s, v6.4s, v3.s[1]
+	WORD    $0x4fa410d1 // fmla v17.4s, v6.4s, v4.s[1]
+	FLDPQ   (R3), (F5, F6)
+	ADD     R11, R3, R3
+	WORD    $0x4f8018ac // fmla v12.4s, v5.4s, v0.s[2]
+	WORD    $0x4f8118ab // fmla v11.4s, v5.4s, v1.s[2]
+	WORD    $0x4f8218aa // fmla v10.4s, v5.4s, v2.s[2]
+	WORD    $0x4f8318a9 // fmla v9.4s, v5.4s, v3.s[2]
+	WORD    $0x4f8418a8 // fmla v8.4s, v5.4s, v4.s[2]
+	WORD    $0x4f8018cd // fmla v13.4s, v6.4s, v0.s[2]
+	WORD    $0x4f8118ce // fmla v14.4s, v6.4s, v1.s[2]
+	WORD    $0x4f8218cf // fmla v15.4s, v6.4s, v2.s[2]
+	WORD    $0x4f8318d0 // fmla v16.4s, v6.4s, v3.s[2]
+	WORD    $0x4f8418d1 // fmla v17.4s, v6.4s, v4.s[2]
+	FLDPQ   (R3), (F5, F6)
+	ADD     R11, R3, R3
+	WORD    $0x4fa018ac // fmla v12.4s, v5.4s, v0.s[3]
+	WORD    $0x4fa118ab // fmla v11.4s, v5.4s, v1.s[3]
+	WORD    $0x4fa218aa // fmla v10.4s, v5.4s, v2.s[3]
+	WORD    $0x4fa318a9 // fmla v9.4s, v5.4s, v3.s[3]
+	WORD    $0x4fa418a8 // fmla v8.4s, v5.4s, v4.s[3]
+	WORD    $0x4fa018cd // fmla v13.4s, v6.4s, v0.s[3]
+	WORD    $0x4fa118ce // fmla v14.4s, v6.4s, v1.s[3]
+	WORD    $0x4fa218cf // fmla v15.4s, v6.4s, v2.s[3]
+	WORD    $0x4fa318d0 // fmla v16.4s, v6.4s, v3.s[3]
+	WORD    $0x4fa418d1 // fmla v17.4s, v6.4s, v4.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop5x8
 
 rest5x8:
-	ADD $4, R10, R10
-	CBZ R10, sum5x8
+	ADD $4, R4, R4
+	CBZ R4, sum5x8
 
 one5x8:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F2
-	FMOVS.P 4(R3), F3
-	FMOVS.P 4(R4), F4
-	FLDPQ   (R11), (F5, F6)
-	ADD     R6, R11, R11
-	WORD    $0x4f8010a7 // fmla v7.4s, v5.4s, v0.s[0]
-	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
-	WORD    $0x4f8210ab // fmla v11.4s, v5.4s, v2.s[0]
-	WORD    $0x4f8310ad // fmla v13.4s, v5.4s, v3.s[0]
-	WORD    $0x4f8410af // fmla v15.4s, v5.4s, v4.s[0]
-	WORD    $0x4f8010c8 // fmla v8.4s, v6.4s, v0.s[0]
-	WORD    $0x4f8110ca // fmla v10.4s, v6.4s, v1.s[0]
-	WORD    $0x4f8210cc // fmla v12.4s, v6.4s, v2.s[0]
-	WORD    $0x4f8310ce // fmla v14.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410d0 // fmla v16.4s, v6.4s, v4.s[0]
-	SUBS    $1, R10, R10
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F3
+	FMOVS.P 4(R19), F4
+	FLDPQ   (R3), (F5, F6)
+	ADD     R11, R3, R3
+	WORD    $0x4f8010ac // fmla v12.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110ab // fmla v11.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310a9 // fmla v9.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410a8 // fmla v8.4s, v5.4s, v4.s[0]
+	WORD    $0x4f8010cd // fmla v13.4s, v6.4s, v0.s[0]
+	WORD    $0x4f8110ce // fmla v14.4s, v6.4s, v1.s[0]
+	WORD    $0x4f8210cf // fmla v15.4s, v6.4s, v2.s[0]
+	WORD    $0x4f8310d0 // fmla v16.4s, v6.4s, v3.s[0]
+	WORD    $0x4f8410d1 // fmla v17.4s, v6.4s, v4.s[0]
+	SUBS    $1, R4, R4
 	BNE     one5x8
 
 sum5x8:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store5x8
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F0
-	VDUP  V0.S[0], V0.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V7.S4
-	VFMLA V2.S4, V0.S4, V8.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V9.S4
-	VFMLA V2.S4, V0.S4, V10.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V11.S4
-	VFMLA V2.S4, V0.S4, V12.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V13.S4
-	VFMLA V2.S4, V0.S4, V14.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V15.S4
-	VFMLA V2.S4, V0.S4, V16.S4
-
-store5x8:
-	FSTPQ (F7, F8), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F9, F10), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F11, F12), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F13, F14), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F15, F16), (R20)
-	ADD   R7, R20, R20
-	SUB   $5, R19, R19
-	B     tilesx8
+	B endx8
 
 tile4x8:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	MOVD  k+16(FP), R4
-	MOVD  R13, R10
-	SUBS  $4, R4, R4
-	BLT   rest4x8
+	SUBS $4, R4, R4
+	BLT  rest4x8
 
 loop4x8:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FMOVQ.P 16(R3), F3
-	FLDPQ   (R10), (F4, F5)
-	ADD     R6, R10, R10
-	WORD    $0x4f801086 // fmla v6.4s, v4.4s, v0.s[0]
-	WORD    $0x4f811088 // fmla v8.4s, v4.4s, v1.s[0]
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R8), F3
+	FLDPQ   (R3), (F4, F5)
+	ADD     R11, R3, R3
+	WORD    $0x4f80108c // fmla v12.4s, v4.4s, v0.s[0]
+	WORD    $0x4f81108b // fmla v11.4s, v4.4s, v1.s[0]
 	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
-	WORD    $0x4f83108c // fmla v12.4s, v4.4s, v3.s[0]
-	WORD    $0x4f8010a7 // fmla v7.4s, v5.4s, v0.s[0]
-	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
-	WORD    $0x4f8210ab // fmla v11.4s, v5.4s, v2.s[0]
-	WORD    $0x4f8310ad // fmla v13.4s, v5.4s, v3.s[0]
-	FLDPQ   (R10), (F4, F5)
-	ADD     R6, R10, R10
-	WORD    $0x4fa01086 // fmla v6.4s, v4.4s, v0.s[1]
-	WORD    $0x4fa11088 // fmla v8.4s, v4.4s, v1.s[1]
+	WORD    $0x4f831089 // fmla v9.4s, v4.4s, v3.s[0]
+	WORD    $0x4f8010ad // fmla v13.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110ae // fmla v14.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210af // fmla v15.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310b0 // fmla v16.4s, v5.4s, v3.s[0]
+	FLDPQ   (R3), (F4, F5)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0108c // fmla v12.4s, v4.4s, v0.s[1]
+	WORD    $0x4fa1108b // fmla v11.4s, v4.4s, v1.s[1]
 	WORD    $0x4fa2108a // fmla v10.4s, v4.4s, v2.s[1]
-	WORD    $0x4fa3108c // fmla v12.4s, v4.4s, v3.s[1]
-	WORD    $0x4fa010a7 // fmla v7.4s, v5.4s, v0.s[1]
-	WORD    $0x4fa110a9 // fmla v9.4s, v5.4s, v1.s[1]
-	WORD    $0x4fa210ab // fmla v11.4s, v5.4s, v2.s[1]
-	WORD    $0x4fa310ad // fmla v13.4s, v5.4s, v3.s[1]
-	FLDPQ   (R10), (F4, F5)
-	ADD     R6, R10, R10
-	WORD    $0x4f801886 // fmla v6.4s, v4.4s, v0.s[2]
-	WORD    $0x4f811888 // fmla v8.4s, v4.4s, v1.s[2]
+	WORD    $0x4fa31089 // fmla v9.4s, v4.4s, v3.s[1]
+	WORD    $0x4fa010ad // fmla v13.4s, v5.4s, v0.s[1]
+	WORD    $0x4fa110ae // fmla v14.4s, v5.4s, v1.s[1]
+	WORD    $0x4fa210af // fmla v15.4s, v5.4s, v2.s[1]
+	WORD    $0x4fa310b0 // fmla v16.4s, v5.4s, v3.s[1]
+	FLDPQ   (R3), (F4, F5)
+	ADD     R11, R3, R3
+	WORD    $0x4f80188c // fmla v12.4s, v4.4s, v0.s[2]
+	WORD    $0x4f81188b // fmla v11.4s, v4.4s, v1.s[2]
 	WORD    $0x4f82188a // fmla v10.4s, v4.4s, v2.s[2]
-	WORD    $0x4f83188c // fmla v12.4s, v4.4s, v3.s[2]
-	WORD    $0x4f8018a7 // fmla v7.4s, v5.4s, v0.s[2]
-	WORD    $0x4f8118a9 // fmla v9.4s, v5.4s, v1.s[2]
-	WORD    $0x4f8218ab // fmla v11.4s, v5.4s, v2.s[2]
-	WORD    $0x4f8318ad // fmla v13.4s, v5.4s, v3.s[2]
-	FLDPQ   (R10), (F4, F5)
-	ADD     R6, R10, R10
-	WORD    $0x4fa01886 // fmla v6.4s, v4.4s, v0.s[3]
-	WORD    $0x4fa11888 // fmla v8.4s, v4.4s, v1.s[3]
+	WORD    $0x4f831889 // fmla v9.4s, v4.4s, v3.s[2]
+	WORD    $0x4f8018ad // fmla v13.4s, v5.4s, v0.s[2]
+	WORD    $0x4f8118ae // fmla v14.4s, v5.4s, v1.s[2]
+	WORD    $0x4f8218af // fmla v15.4s, v5.4s, v2.s[2]
+	WORD    $0x4f8318b0 // fmla v16.4s, v5.4s, v3.s[2]
+	FLDPQ   (R3), (F4, F5)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0188c // fmla v12.4s, v4.4s, v0.s[3]
+	WORD    $0x4fa1188b // fmla v11.4s, v4.4s, v1.s[3]
 	WORD    $0x4fa2188a // fmla v10.4s, v4.4s, v2.s[3]
-	WORD    $0x4fa3188c // fmla v12.4s, v4.4s, v3.s[3]
-	WORD    $0x4fa018a7 // fmla v7.4s, v5.4s, v0.s[3]
-	WORD    $0x4fa118a9 // fmla v9.4s, v5.4s, v1.s[3]
-	WORD    $0x4fa218ab // fmla v11.4s, v5.4s, v2.s[3]
-	WORD    $0x4fa318ad // fmla v13.4s, v5.4s, v3.s[3]
+	WORD    $0x4fa31889 // fmla v9.4s, v4.4s, v3.s[3]
+	WORD    $0x4fa018ad // fmla v13.4s, v5.4s, v0.s[3]
+	WORD    $0x4fa118ae // fmla v14.4s, v5.4s, v1.s[3]
+	WORD    $0x4fa218af // fmla v15.4s, v5.4s, v2.s[3]
+	WORD    $0x4fa318b0 // fmla v16.4s, v5.4s, v3.s[3]
 	SUBS    $4, R4, R4
 	BGE     loop4x8
 
@@ -2326,675 +1822,518 @@ rest4x8:
 	CBZ R4, sum4x8
 
 one4x8:
-	FMOVS.P 4(R0), F0
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F2
-	FMOVS.P 4(R3), F3
-	FLDPQ   (R10), (F4, F5)
-	ADD     R6, R10, R10
-	WORD    $0x4f801086 // fmla v6.4s, v4.4s, v0.s[0]
-	WORD    $0x4f811088 // fmla v8.4s, v4.4s, v1.s[0]
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F3
+	FLDPQ   (R3), (F4, F5)
+	ADD     R11, R3, R3
+	WORD    $0x4f80108c // fmla v12.4s, v4.4s, v0.s[0]
+	WORD    $0x4f81108b // fmla v11.4s, v4.4s, v1.s[0]
 	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
-	WORD    $0x4f83108c // fmla v12.4s, v4.4s, v3.s[0]
-	WORD    $0x4f8010a7 // fmla v7.4s, v5.4s, v0.s[0]
-	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
-	WORD    $0x4f8210ab // fmla v11.4s, v5.4s, v2.s[0]
-	WORD    $0x4f8310ad // fmla v13.4s, v5.4s, v3.s[0]
+	WORD    $0x4f831089 // fmla v9.4s, v4.4s, v3.s[0]
+	WORD    $0x4f8010ad // fmla v13.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110ae // fmla v14.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210af // fmla v15.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310b0 // fmla v16.4s, v5.4s, v3.s[0]
 	SUBS    $1, R4, R4
 	BNE     one4x8
 
 sum4x8:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R8, store4x8
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F0
-	VDUP  V0.S[0], V0.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V6.S4
-	VFMLA V2.S4, V0.S4, V7.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V8.S4
-	VFMLA V2.S4, V0.S4, V9.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V10.S4
-	VFMLA V2.S4, V0.S4, V11.S4
-	FLDPQ (R0), (F1, F2)
-	ADD   R7, R0, R0
-	VFMLA V1.S4, V0.S4, V12.S4
-	VFMLA V2.S4, V0.S4, V13.S4
-
-store4x8:
-	FSTPQ (F6, F7), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F8, F9), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F10, F11), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F12, F13), (R20)
-	ADD   R7, R20, R20
-	SUB   $4, R19, R19
-	B     tilesx8
+	B endx8
 
 tile3x8:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	MOVD  k+16(FP), R3
-	MOVD  R13, R4
-	SUBS  $4, R3, R3
-	BLT   rest3x8
+	SUBS $4, R4, R4
+	BLT  rest3x8
 
 loop3x8:
-	FMOVQ.P 16(R0), F6
-	FMOVQ.P 16(R1), F7
-	FMOVQ.P 16(R2), F8
-	FLDPQ   (R4), (F9, F10)
-	ADD     R6, R4, R4
-	WORD    $0x4f861120 // fmla v0.4s, v9.4s, v6.s[0]
-	WORD    $0x4f871122 // fmla v2.4s, v9.4s, v7.s[0]
-	WORD    $0x4f881124 // fmla v4.4s, v9.4s, v8.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871143 // fmla v3.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881145 // fmla v5.4s, v10.4s, v8.s[0]
-	FLDPQ   (R4), (F9, F10)
-	ADD     R6, R4, R4
-	WORD    $0x4fa61120 // fmla v0.4s, v9.4s, v6.s[1]
-	WORD    $0x4fa71122 // fmla v2.4s, v9.4s, v7.s[1]
-	WORD    $0x4fa81124 // fmla v4.4s, v9.4s, v8.s[1]
-	WORD    $0x4fa61141 // fmla v1.4s, v10.4s, v6.s[1]
-	WORD    $0x4fa71143 // fmla v3.4s, v10.4s, v7.s[1]
-	WORD    $0x4fa81145 // fmla v5.4s, v10.4s, v8.s[1]
-	FLDPQ   (R4), (F9, F10)
-	ADD     R6, R4, R4
-	WORD    $0x4f861920 // fmla v0.4s, v9.4s, v6.s[2]
-	WORD    $0x4f871922 // fmla v2.4s, v9.4s, v7.s[2]
-	WORD    $0x4f881924 // fmla v4.4s, v9.4s, v8.s[2]
-	WORD    $0x4f861941 // fmla v1.4s, v10.4s, v6.s[2]
-	WORD    $0x4f871943 // fmla v3.4s, v10.4s, v7.s[2]
-	WORD    $0x4f881945 // fmla v5.4s, v10.4s, v8.s[2]
-	FLDPQ   (R4), (F9, F10)
-	ADD     R6, R4, R4
-	WORD    $0x4fa61920 // fmla v0.4s, v9.4s, v6.s[3]
-	WORD    $0x4fa71922 // fmla v2.4s, v9.4s, v7.s[3]
-	WORD    $0x4fa81924 // fmla v4.4s, v9.4s, v8.s[3]
-	WORD    $0x4fa61941 // fmla v1.4s, v10.4s, v6.s[3]
-	WORD    $0x4fa71943 // fmla v3.4s, v10.4s, v7.s[3]
-	WORD    $0x4fa81945 // fmla v5.4s, v10.4s, v8.s[3]
-	SUBS    $4, R3, R3
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FLDPQ   (R3), (F3, F4)
+	ADD     R11, R3, R3
+	WORD    $0x4f80106c // fmla v12.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106b // fmla v11.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
+	WORD    $0x4f80108d // fmla v13.4s, v4.4s, v0.s[0]
+	WORD    $0x4f81108e // fmla v14.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108f // fmla v15.4s, v4.4s, v2.s[0]
+	FLDPQ   (R3), (F3, F4)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0106c // fmla v12.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa1106b // fmla v11.4s, v3.4s, v1.s[1]
+	WORD    $0x4fa2106a // fmla v10.4s, v3.4s, v2.s[1]
+	WORD    $0x4fa0108d // fmla v13.4s, v4.4s, v0.s[1]
+	WORD    $0x4fa1108e // fmla v14.4s, v4.4s, v1.s[1]
+	WORD    $0x4fa2108f // fmla v15.4s, v4.4s, v2.s[1]
+	FLDPQ   (R3), (F3, F4)
+	ADD     R11, R3, R3
+	WORD    $0x4f80186c // fmla v12.4s, v3.4s, v0.s[2]
+	WORD    $0x4f81186b // fmla v11.4s, v3.4s, v1.s[2]
+	WORD    $0x4f82186a // fmla v10.4s, v3.4s, v2.s[2]
+	WORD    $0x4f80188d // fmla v13.4s, v4.4s, v0.s[2]
+	WORD    $0x4f81188e // fmla v14.4s, v4.4s, v1.s[2]
+	WORD    $0x4f82188f // fmla v15.4s, v4.4s, v2.s[2]
+	FLDPQ   (R3), (F3, F4)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0186c // fmla v12.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa1186b // fmla v11.4s, v3.4s, v1.s[3]
+	WORD    $0x4fa2186a // fmla v10.4s, v3.4s, v2.s[3]
+	WORD    $0x4fa0188d // fmla v13.4s, v4.4s, v0.s[3]
+	WORD    $0x4fa1188e // fmla v14.4s, v4.4s, v1.s[3]
+	WORD    $0x4fa2188f // fmla v15.4s, v4.4s, v2.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop3x8
 
 rest3x8:
-	ADD $4, R3, R3
-	CBZ R3, sum3x8
+	ADD $4, R4, R4
+	CBZ R4, sum3x8
 
 one3x8:
-	FMOVS.P 4(R0), F6
-	FMOVS.P 4(R1), F7
-	FMOVS.P 4(R2), F8
-	FLDPQ   (R4), (F9, F10)
-	ADD     R6, R4, R4
-	WORD    $0x4f861120 // fmla v0.4s, v9.4s, v6.s[0]
-	WORD    $0x4f871122 // fmla v2.4s, v9.4s, v7.s[0]
-	WORD    $0x4f881124 // fmla v4.4s, v9.4s, v8.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871143 // fmla v3.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881145 // fmla v5.4s, v10.4s, v8.s[0]
-	SUBS    $1, R3, R3
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FLDPQ   (R3), (F3, F4)
+	ADD     R11, R3, R3
+	WORD    $0x4f80106c // fmla v12.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106b // fmla v11.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
+	WORD    $0x4f80108d // fmla v13.4s, v4.4s, v0.s[0]
+	WORD    $0x4f81108e // fmla v14.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108f // fmla v15.4s, v4.4s, v2.s[0]
+	SUBS    $1, R4, R4
 	BNE     one3x8
 
 sum3x8:
-	FMOVS alpha+24(FP), F6
-	VDUP  V6.S[0], V6.S4
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
-	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
-	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
-	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	// beta = 0 must not read C
-	CBZ   R8, store3x8
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F6
-	VDUP  V6.S[0], V6.S4
-	FLDPQ (R0), (F7, F8)
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V0.S4
-	VFMLA V8.S4, V6.S4, V1.S4
-	FLDPQ (R0), (F7, F8)
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V2.S4
-	VFMLA V8.S4, V6.S4, V3.S4
-	FLDPQ (R0), (F7, F8)
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V4.S4
-	VFMLA V8.S4, V6.S4, V5.S4
-
-store3x8:
-	FSTPQ (F0, F1), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F2, F3), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F4, F5), (R20)
-	ADD   R7, R20, R20
-	SUB   $3, R19, R19
-	B     tilesx8
+	B endx8
 
 tile2x8:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  k+16(FP), R2
-	MOVD  R13, R3
-	SUBS  $4, R2, R2
-	BLT   rest2x8
+	SUBS $4, R4, R4
+	BLT  rest2x8
 
 loop2x8:
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R1), F5
-	FLDPQ   (R3), (F6, F7)
-	ADD     R6, R3, R3
-	WORD    $0x4f8410c0 // fmla v0.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	WORD    $0x4f8410e1 // fmla v1.4s, v7.4s, v4.s[0]
-	WORD    $0x4f8510e3 // fmla v3.4s, v7.4s, v5.s[0]
-	FLDPQ   (R3), (F6, F7)
-	ADD     R6, R3, R3
-	WORD    $0x4fa410c0 // fmla v0.4s, v6.4s, v4.s[1]
-	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
-	WORD    $0x4fa410e1 // fmla v1.4s, v7.4s, v4.s[1]
-	WORD    $0x4fa510e3 // fmla v3.4s, v7.4s, v5.s[1]
-	FLDPQ   (R3), (F6, F7)
-	ADD     R6, R3, R3
-	WORD    $0x4f8418c0 // fmla v0.4s, v6.4s, v4.s[2]
-	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
-	WORD    $0x4f8418e1 // fmla v1.4s, v7.4s, v4.s[2]
-	WORD    $0x4f8518e3 // fmla v3.4s, v7.4s, v5.s[2]
-	FLDPQ   (R3), (F6, F7)
-	ADD     R6, R3, R3
-	WORD    $0x4fa418c0 // fmla v0.4s, v6.4s, v4.s[3]
-	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
-	WORD    $0x4fa418e1 // fmla v1.4s, v7.4s, v4.s[3]
-	WORD    $0x4fa518e3 // fmla v3.4s, v7.4s, v5.s[3]
-	SUBS    $4, R2, R2
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FLDPQ   (R3), (F2, F3)
+	ADD     R11, R3, R3
+	WORD    $0x4f80104c // fmla v12.4s, v2.4s, v0.s[0]
+	WORD    $0x4f81104b // fmla v11.4s, v2.4s, v1.s[0]
+	WORD    $0x4f80106d // fmla v13.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106e // fmla v14.4s, v3.4s, v1.s[0]
+	FLDPQ   (R3), (F2, F3)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0104c // fmla v12.4s, v2.4s, v0.s[1]
+	WORD    $0x4fa1104b // fmla v11.4s, v2.4s, v1.s[1]
+	WORD    $0x4fa0106d // fmla v13.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa1106e // fmla v14.4s, v3.4s, v1.s[1]
+	FLDPQ   (R3), (F2, F3)
+	ADD     R11, R3, R3
+	WORD    $0x4f80184c // fmla v12.4s, v2.4s, v0.s[2]
+	WORD    $0x4f81184b // fmla v11.4s, v2.4s, v1.s[2]
+	WORD    $0x4f80186d // fmla v13.4s, v3.4s, v0.s[2]
+	WORD    $0x4f81186e // fmla v14.4s, v3.4s, v1.s[2]
+	FLDPQ   (R3), (F2, F3)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0184c // fmla v12.4s, v2.4s, v0.s[3]
+	WORD    $0x4fa1184b // fmla v11.4s, v2.4s, v1.s[3]
+	WORD    $0x4fa0186d // fmla v13.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa1186e // fmla v14.4s, v3.4s, v1.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop2x8
 
 rest2x8:
-	ADD $4, R2, R2
-	CBZ R2, sum2x8
+	ADD $4, R4, R4
+	CBZ R4, sum2x8
 
 one2x8:
-	FMOVS.P 4(R0), F4
-	FMOVS.P 4(R1), F5
-	FLDPQ   (R3), (F6, F7)
-	ADD     R6, R3, R3
-	WORD    $0x4f8410c0 // fmla v0.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	WORD    $0x4f8410e1 // fmla v1.4s, v7.4s, v4.s[0]
-	WORD    $0x4f8510e3 // fmla v3.4s, v7.4s, v5.s[0]
-	SUBS    $1, R2, R2
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FLDPQ   (R3), (F2, F3)
+	ADD     R11, R3, R3
+	WORD    $0x4f80104c // fmla v12.4s, v2.4s, v0.s[0]
+	WORD    $0x4f81104b // fmla v11.4s, v2.4s, v1.s[0]
+	WORD    $0x4f80106d // fmla v13.4s, v3.4s, v0.s[0]
+	WORD    $0x4f81106e // fmla v14.4s, v3.4s, v1.s[0]
+	SUBS    $1, R4, R4
 	BNE     one2x8
 
 sum2x8:
-	FMOVS alpha+24(FP), F4
-	VDUP  V4.S[0], V4.S4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	// beta = 0 must not read C
-	CBZ   R8, store2x8
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F4
-	VDUP  V4.S[0], V4.S4
-	FLDPQ (R0), (F5, F6)
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V4.S4, V1.S4
-	FLDPQ (R0), (F5, F6)
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V2.S4
-	VFMLA V6.S4, V4.S4, V3.S4
-
-store2x8:
-	FSTPQ (F0, F1), (R20)
-	ADD   R7, R20, R20
-	FSTPQ (F2, F3), (R20)
-	ADD   R7, R20, R20
-	SUB   $2, R19, R19
-	B     tilesx8
+	B endx8
 
 tile1x8:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  k+16(FP), R1
-	MOVD  R13, R2
-	SUBS  $4, R1, R1
-	BLT   rest1x8
+	SUBS $4, R4, R4
+	BLT  rest1x8
 
 loop1x8:
-	FMOVQ.P 16(R0), F2
-	FLDPQ   (R2), (F3, F4)
-	ADD     R6, R2, R2
-	WORD    $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
-	WORD    $0x4f821081 // fmla v1.4s, v4.4s, v2.s[0]
-	FLDPQ   (R2), (F3, F4)
-	ADD     R6, R2, R2
-	WORD    $0x4fa21060 // fmla v0.4s, v3.4s, v2.s[1]
-	WORD    $0x4fa21081 // fmla v1.4s, v4.4s, v2.s[1]
-	FLDPQ   (R2), (F3, F4)
-	ADD     R6, R2, R2
-	WORD    $0x4f821860 // fmla v0.4s, v3.4s, v2.s[2]
-	WORD    $0x4f821881 // fmla v1.4s, v4.4s, v2.s[2]
-	FLDPQ   (R2), (F3, F4)
-	ADD     R6, R2, R2
-	WORD    $0x4fa21860 // fmla v0.4s, v3.4s, v2.s[3]
-	WORD    $0x4fa21881 // fmla v1.4s, v4.4s, v2.s[3]
-	SUBS    $4, R1, R1
+	FMOVQ.P 16(R5), F0
+	FLDPQ   (R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
+	WORD    $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
+	FLDPQ   (R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0102c // fmla v12.4s, v1.4s, v0.s[1]
+	WORD    $0x4fa0104d // fmla v13.4s, v2.4s, v0.s[1]
+	FLDPQ   (R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4f80182c // fmla v12.4s, v1.4s, v0.s[2]
+	WORD    $0x4f80184d // fmla v13.4s, v2.4s, v0.s[2]
+	FLDPQ   (R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4fa0182c // fmla v12.4s, v1.4s, v0.s[3]
+	WORD    $0x4fa0184d // fmla v13.4s, v2.4s, v0.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop1x8
 
 rest1x8:
-	ADD $4, R1, R1
-	CBZ R1, sum1x8
+	ADD $4, R4, R4
+	CBZ R4, sum1x8
 
 one1x8:
-	FMOVS.P 4(R0), F2
-	FLDPQ   (R2), (F3, F4)
-	ADD     R6, R2, R2
-	WORD    $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
-	WORD    $0x4f821081 // fmla v1.4s, v4.4s, v2.s[0]
-	SUBS    $1, R1, R1
+	FMOVS.P 4(R5), F0
+	FLDPQ   (R3), (F1, F2)
+	ADD     R11, R3, R3
+	WORD    $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
+	WORD    $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
+	SUBS    $1, R4, R4
 	BNE     one1x8
 
 sum1x8:
-	FMOVS alpha+24(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	// beta = 0 must not read C
-	CBZ   R8, store1x8
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F2
-	VDUP  V2.S[0], V2.S4
-	FLDPQ (R0), (F3, F4)
-	ADD   R7, R0, R0
-	VFMLA V3.S4, V2.S4, V0.S4
-	VFMLA V4.S4, V2.S4, V1.S4
+	B endx8
 
-store1x8:
-	FSTPQ (F0, F1), (R20)
-	ADD   R7, R20, R20
-	SUB   $1, R19, R19
-	B     tilesx8
+endx8:
+	FMOVS alpha+24(FP), F0
+	VDUP  V0.S[0], V0.S4
+	CBNZ  R13, addx8
+	// beta = 0 must not read C
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	FSTPQ (F12, F13), (R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	FSTPQ (F11, F14), (R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	FSTPQ (F10, F15), (R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	FSTPQ (F9, F16), (R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	FSTPQ (F8, F17), (R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx8
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	FSTPQ (F18, F19), (R1)
+	ADD   R12, R1, R1
+	B     nextx8
+
+addx8:
+	FMOVS beta+128(FP), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	FLDPQ (R1), (F2, F3)
+	VFMLA V2.S4, V1.S4, V12.S4
+	VFMLA V3.S4, V1.S4, V13.S4
+	FSTPQ (F12, F13), (R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	FLDPQ (R1), (F2, F3)
+	VFMLA V2.S4, V1.S4, V11.S4
+	VFMLA V3.S4, V1.S4, V14.S4
+	FSTPQ (F11, F14), (R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	FLDPQ (R1), (F2, F3)
+	VFMLA V2.S4, V1.S4, V10.S4
+	VFMLA V3.S4, V1.S4, V15.S4
+	FSTPQ (F10, F15), (R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	FLDPQ (R1), (F2, F3)
+	VFMLA V2.S4, V1.S4, V9.S4
+	VFMLA V3.S4, V1.S4, V16.S4
+	FSTPQ (F9, F16), (R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx8
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	FLDPQ (R1), (F2, F3)
+	VFMLA V2.S4, V1.S4, V8.S4
+	VFMLA V3.S4, V1.S4, V17.S4
+	FSTPQ (F8, F17), (R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx8
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	FLDPQ (R1), (F0, F2)
+	VFMLA V0.S4, V1.S4, V18.S4
+	VFMLA V2.S4, V1.S4, V19.S4
+	FSTPQ (F18, F19), (R1)
+	ADD   R12, R1, R1
+	B     nextx8
+
+nextx8:
+	SUB R2, R21, R21
+	B   tilesx8
 
 donex8:
-	SUB $8, R9, R9
-	ADD $32, R13, R13
-	ADD $32, R14, R14
+	SUB $8, R14, R14
+	ADD $32, R9, R9
+	ADD $32, R15, R15
 
 narrower3:
-	CMP  $4, R9
+	CMP  $4, R14
 	BLT  narrower4
-	MOVD m+0(FP), R19
-	MOVD a_base+32(FP), R15
-	MOVD R14, R20
+	MOVD m+0(FP), R21
+	MOVD a_base+32(FP), R0
+	MOVD R15, R1
 
 tilesx4:
-	MOVD R19, R0
-	CMP  $12, R0
-	BGE  tile6x4
-	CMP  $6, R0
-	BLE  pickx4
+	MOVD R21, R2
+	CMP  $1, R2
+	BLT  donex4
+	CMP  $6, R2
+	BLE  beginx4
+	CMP  $11, R2
+	BGT  else7
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R2, R2
+	LSR  $1, R2, R2
+	B    end8
 
-pickx4:
-	CMP $1, R0
-	BLT donex4
-	BEQ tile1x4
-	CMP $2, R0
-	BEQ tile2x4
-	CMP $3, R0
-	BEQ tile3x4
-	CMP $4, R0
-	BEQ tile4x4
-	CMP $5, R0
-	BEQ tile5x4
+else7:
+	SUB R2, R2, R2
+	ADD $6, R2, R2
+
+end8:
+
+beginx4:
+	MOVD  R9, R3
+	MOVD  k+16(FP), R4
+	MOVD  R0, R5
+	ADD   R10, R0, R0
+	VMOVI $0, V8.B16
+	CMP   $1, R2
+	BEQ   tile1x4
+	MOVD  R0, R6
+	ADD   R10, R0, R0
+	VMOVI $0, V9.B16
+	CMP   $2, R2
+	BEQ   tile2x4
+	MOVD  R0, R7
+	ADD   R10, R0, R0
+	VMOVI $0, V10.B16
+	CMP   $3, R2
+	BEQ   tile3x4
+	MOVD  R0, R8
+	ADD   R10, R0, R0
+	VMOVI $0, V11.B16
+	CMP   $4, R2
+	BEQ   tile4x4
+	MOVD  R0, R19
+	ADD   R10, R0, R0
+	VMOVI $0, V12.B16
+	CMP   $5, R2
+	BEQ   tile5x4
+	MOVD  R0, R20
+	ADD   R10, R0, R0
+	VMOVI $0, V0.B16
 
 tile6x4:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	MOVD  R15, R10
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	MOVD  k+16(FP), R11
-	MOVD  R13, R12
-	SUBS  $4, R11, R11
-	BLT   rest6x4
+	SUBS $4, R4, R4
+	BLT  rest6x4
 
 loop6x4:
-	FMOVQ.P 16(R0), F6
-	FMOVQ.P 16(R1), F7
-	FMOVQ.P 16(R2), F8
-	FMOVQ.P 16(R3), F9
-	FMOVQ.P 16(R4), F10
-	FMOVQ.P 16(R10), F11
-	FMOVQ   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
-	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
-	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
-	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
-	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
-	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	FMOVQ   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4fa61180 // fmla v0.4s, v12.4s, v6.s[1]
-	WORD    $0x4fa71181 // fmla v1.4s, v12.4s, v7.s[1]
-	WORD    $0x4fa81182 // fmla v2.4s, v12.4s, v8.s[1]
-	WORD    $0x4fa91183 // fmla v3.4s, v12.4s, v9.s[1]
-	WORD    $0x4faa1184 // fmla v4.4s, v12.4s, v10.s[1]
-	WORD    $0x4fab1185 // fmla v5.4s, v12.4s, v11.s[1]
-	FMOVQ   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4f861980 // fmla v0.4s, v12.4s, v6.s[2]
-	WORD    $0x4f871981 // fmla v1.4s, v12.4s, v7.s[2]
-	WORD    $0x4f881982 // fmla v2.4s, v12.4s, v8.s[2]
-	WORD    $0x4f891983 // fmla v3.4s, v12.4s, v9.s[2]
-	WORD    $0x4f8a1984 // fmla v4.4s, v12.4s, v10.s[2]
-	WORD    $0x4f8b1985 // fmla v5.4s, v12.4s, v11.s[2]
-	FMOVQ   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4fa61980 // fmla v0.4s, v12.4s, v6.s[3]
-	WORD    $0x4fa71981 // fmla v1.4s, v12.4s, v7.s[3]
-	WORD    $0x4fa81982 // fmla v2.4s, v12.4s, v8.s[3]
-	WORD    $0x4fa91983 // fmla v3.4s, v12.4s, v9.s[3]
-	WORD    $0x4faa1984 // fmla v4.4s, v12.4s, v10.s[3]
-	WORD    $0x4fab1985 // fmla v5.4s, v12.4s, v11.s[3]
-	SUBS    $4, R11, R11
+	FMOVQ.P 16(R5), F1
+	FMOVQ.P 16(R6), F2
+	FMOVQ.P 16(R7), F3
+	FMOVQ.P 16(R8), F4
+	FMOVQ.P 16(R19), F5
+	FMOVQ.P 16(R20), F6
+	FMOVQ   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4f8110e8 // fmla v8.4s, v7.4s, v1.s[0]
+	WORD    $0x4f8210e9 // fmla v9.4s, v7.4s, v2.s[0]
+	WORD    $0x4f8310ea // fmla v10.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8410eb // fmla v11.4s, v7.4s, v4.s[0]
+	WORD    $0x4f8510ec // fmla v12.4s, v7.4s, v5.s[0]
+	WORD    $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
+	FMOVQ   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4fa110e8 // fmla v8.4s, v7.4s, v1.s[1]
+	WORD    $0x4fa210e9 // fmla v9.4s, v7.4s, v2.s[1]
+	WORD    $0x4fa310ea // fmla v10.4s, v7.4s, v3.s[1]
+	WORD    $0x4fa410eb // fmla v11.4s, v7.4s, v4.s[1]
+	WORD    $0x4fa510ec // fmla v12.4s, v7.4s, v5.s[1]
+	WORD    $0x4fa610e0 // fmla v0.4s, v7.4s, v6.s[1]
+	FMOVQ   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4f8118e8 // fmla v8.4s, v7.4s, v1.s[2]
+	WORD    $0x4f8218e9 // fmla v9.4s, v7.4s, v2.s[2]
+	WORD    $0x4f8318ea // fmla v10.4s, v7.4s, v3.s[2]
+	WORD    $0x4f8418eb // fmla v11.4s, v7.4s, v4.s[2]
+	WORD    $0x4f8518ec // fmla v12.4s, v7.4s, v5.s[2]
+	WORD    $0x4f8618e0 // fmla v0.4s, v7.4s, v6.s[2]
+	FMOVQ   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4fa118e8 // fmla v8.4s, v7.4s, v1.s[3]
+	WORD    $0x4fa218e9 // fmla v9.4s, v7.4s, v2.s[3]
+	WORD    $0x4fa318ea // fmla v10.4s, v7.4s, v3.s[3]
+	WORD    $0x4fa418eb // fmla v11.4s, v7.4s, v4.s[3]
+	WORD    $0x4fa518ec // fmla v12.4s, v7.4s, v5.s[3]
+	WORD    $0x4fa618e0 // fmla v0.4s, v7.4s, v6.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop6x4
 
 rest6x4:
-	ADD $4, R11, R11
-	CBZ R11, sum6x4
+	ADD $4, R4, R4
+	CBZ R4, sum6x4
 
 one6x4:
-	FMOVS.P 4(R0), F6
-	FMOVS.P 4(R1), F7
-	FMOVS.P 4(R2), F8
-	FMOVS.P 4(R3), F9
-	FMOVS.P 4(R4), F10
-	FMOVS.P 4(R10), F11
-	FMOVQ   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
-	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
-	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
-	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
-	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
-	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	SUBS    $1, R11, R11
+	FMOVS.P 4(R5), F1
+	FMOVS.P 4(R6), F2
+	FMOVS.P 4(R7), F3
+	FMOVS.P 4(R8), F4
+	FMOVS.P 4(R19), F5
+	FMOVS.P 4(R20), F6
+	FMOVQ   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4f8110e8 // fmla v8.4s, v7.4s, v1.s[0]
+	WORD    $0x4f8210e9 // fmla v9.4s, v7.4s, v2.s[0]
+	WORD    $0x4f8310ea // fmla v10.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8410eb // fmla v11.4s, v7.4s, v4.s[0]
+	WORD    $0x4f8510ec // fmla v12.4s, v7.4s, v5.s[0]
+	WORD    $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
+	SUBS    $1, R4, R4
 	BNE     one6x4
 
 sum6x4:
-	FMOVS alpha+24(FP), F6
-	VDUP  V6.S[0], V6.S4
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
-	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
-	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
-	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	// beta = 0 must not read C
-	CBZ   R8, store6x4
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F6
-	VDUP  V6.S[0], V6.S4
-	FMOVQ (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V0.S4
-	FMOVQ (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V1.S4
-	FMOVQ (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V2.S4
-	FMOVQ (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V3.S4
-	FMOVQ (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V4.S4
-	FMOVQ (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V5.S4
-
-store6x4:
-	FMOVQ F0, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F1, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F2, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F3, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F4, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F5, (R20)
-	ADD   R7, R20, R20
-	SUB   $6, R19, R19
-	B     tilesx4
+	B endx4
 
 tile5x4:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	MOVD  k+16(FP), R10
-	MOVD  R13, R11
-	SUBS  $4, R10, R10
-	BLT   rest5x4
+	SUBS $4, R4, R4
+	BLT  rest5x4
 
 loop5x4:
-	FMOVQ.P 16(R0), F5
-	FMOVQ.P 16(R1), F6
-	FMOVQ.P 16(R2), F7
-	FMOVQ.P 16(R3), F8
-	FMOVQ.P 16(R4), F9
-	FMOVQ   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
-	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	FMOVQ   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4fa51140 // fmla v0.4s, v10.4s, v5.s[1]
-	WORD    $0x4fa61141 // fmla v1.4s, v10.4s, v6.s[1]
-	WORD    $0x4fa71142 // fmla v2.4s, v10.4s, v7.s[1]
-	WORD    $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
-	WORD    $0x4fa91144 // fmla v4.4s, v10.4s, v9.s[1]
-	FMOVQ   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4f851940 // fmla v0.4s, v10.4s, v5.s[2]
-	WORD    $0x4f861941 // fmla v1.4s, v10.4s, v6.s[2]
-	WORD    $0x4f871942 // fmla v2.4s, v10.4s, v7.s[2]
-	WORD    $0x4f881943 // fmla v3.4s, v10.4s, v8.s[2]
-	WORD    $0x4f891944 // fmla v4.4s, v10.4s, v9.s[2]
-	FMOVQ   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4fa51940 // fmla v0.4s, v10.4s, v5.s[3]
-	WORD    $0x4fa61941 // fmla v1.4s, v10.4s, v6.s[3]
-	WORD    $0x4fa71942 // fmla v2.4s, v10.4s, v7.s[3]
-	WORD    $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
-	WORD    $0x4fa91944 // fmla v4.4s, v10.4s, v9.s[3]
-	SUBS    $4, R10, R10
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R8), F3
+	FMOVQ.P 16(R19), F4
+	FMOVQ   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4f8010a8 // fmla v8.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310ab // fmla v11.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410ac // fmla v12.4s, v5.4s, v4.s[0]
+	FMOVQ   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4fa010a8 // fmla v8.4s, v5.4s, v0.s[1]
+	WORD    $0x4fa110a9 // fmla v9.4s, v5.4s, v1.s[1]
+	WORD    $0x4fa210aa // fmla v10.4s, v5.4s, v2.s[1]
+	WORD    $0x4fa310ab // fmla v11.4s, v5.4s, v3.s[1]
+	WORD    $0x4fa410ac // fmla v12.4s, v5.4s, v4.s[1]
+	FMOVQ   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4f8018a8 // fmla v8.4s, v5.4s, v0.s[2]
+	WORD    $0x4f8118a9 // fmla v9.4s, v5.4s, v1.s[2]
+	WORD    $0x4f8218aa // fmla v10.4s, v5.4s, v2.s[2]
+	WORD    $0x4f8318ab // fmla v11.4s, v5.4s, v3.s[2]
+	WORD    $0x4f8418ac // fmla v12.4s, v5.4s, v4.s[2]
+	FMOVQ   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4fa018a8 // fmla v8.4s, v5.4s, v0.s[3]
+	WORD    $0x4fa118a9 // fmla v9.4s, v5.4s, v1.s[3]
+	WORD    $0x4fa218aa // fmla v10.4s, v5.4s, v2.s[3]
+	WORD    $0x4fa318ab // fmla v11.4s, v5.4s, v3.s[3]
+	WORD    $0x4fa418ac // fmla v12.4s, v5.4s, v4.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop5x4
 
 rest5x4:
-	ADD $4, R10, R10
-	CBZ R10, sum5x4
+	ADD $4, R4, R4
+	CBZ R4, sum5x4
 
 one5x4:
-	FMOVS.P 4(R0), F5
-	FMOVS.P 4(R1), F6
-	FMOVS.P 4(R2), F7
-	FMOVS.P 4(R3), F8
-	FMOVS.P 4(R4), F9
-	FMOVQ   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
-	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	SUBS    $1, R10, R10
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F3
+	FMOVS.P 4(R19), F4
+	FMOVQ   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4f8010a8 // fmla v8.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310ab // fmla v11.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410ac // fmla v12.4s, v5.4s, v4.s[0]
+	SUBS    $1, R4, R4
 	BNE     one5x4
 
 sum5x4:
-	FMOVS alpha+24(FP), F5
-	VDUP  V5.S[0], V5.S4
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	// beta = 0 must not read C
-	CBZ   R8, store5x4
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F5
-	VDUP  V5.S[0], V5.S4
-	FMOVQ (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V0.S4
-	FMOVQ (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V1.S4
-	FMOVQ (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V2.S4
-	FMOVQ (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V3.S4
-	FMOVQ (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V4.S4
-
-store5x4:
-	FMOVQ F0, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F1, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F2, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F3, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F4, (R20)
-	ADD   R7, R20, R20
-	SUB   $5, R19, R19
-	B     tilesx4
+	B endx4
 
 tile4x4:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  k+16(FP), R4
-	MOVD  R13, R10
-	SUBS  $4, R4, R4
-	BLT   rest4x4
+	SUBS $4, R4, R4
+	BLT  rest4x4
 
 loop4x4:
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R1), F5
-	FMOVQ.P 16(R2), F6
-	FMOVQ.P 16(R3), F7
-	FMOVQ   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
-	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
-	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
-	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
-	FMOVQ   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
-	WORD    $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
-	WORD    $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
-	WORD    $0x4fa71103 // fmla v3.4s, v8.4s, v7.s[1]
-	FMOVQ   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4f841900 // fmla v0.4s, v8.4s, v4.s[2]
-	WORD    $0x4f851901 // fmla v1.4s, v8.4s, v5.s[2]
-	WORD    $0x4f861902 // fmla v2.4s, v8.4s, v6.s[2]
-	WORD    $0x4f871903 // fmla v3.4s, v8.4s, v7.s[2]
-	FMOVQ   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
-	WORD    $0x4fa51901 // fmla v1.4s, v8.4s, v5.s[3]
-	WORD    $0x4fa61902 // fmla v2.4s, v8.4s, v6.s[3]
-	WORD    $0x4fa71903 // fmla v3.4s, v8.4s, v7.s[3]
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R8), F3
+	FMOVQ   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811089 // fmla v9.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
+	WORD    $0x4f83108b // fmla v11.4s, v4.4s, v3.s[0]
+	FMOVQ   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4fa01088 // fmla v8.4s, v4.4s, v0.s[1]
+	WORD    $0x4fa11089 // fmla v9.4s, v4.4s, v1.s[1]
+	WORD    $0x4fa2108a // fmla v10.4s, v4.4s, v2.s[1]
+	WORD    $0x4fa3108b // fmla v11.4s, v4.4s, v3.s[1]
+	FMOVQ   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4f801888 // fmla v8.4s, v4.4s, v0.s[2]
+	WORD    $0x4f811889 // fmla v9.4s, v4.4s, v1.s[2]
+	WORD    $0x4f82188a // fmla v10.4s, v4.4s, v2.s[2]
+	WORD    $0x4f83188b // fmla v11.4s, v4.4s, v3.s[2]
+	FMOVQ   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4fa01888 // fmla v8.4s, v4.4s, v0.s[3]
+	WORD    $0x4fa11889 // fmla v9.4s, v4.4s, v1.s[3]
+	WORD    $0x4fa2188a // fmla v10.4s, v4.4s, v2.s[3]
+	WORD    $0x4fa3188b // fmla v11.4s, v4.4s, v3.s[3]
 	SUBS    $4, R4, R4
 	BGE     loop4x4
 
@@ -3003,615 +2342,466 @@ rest4x4:
 	CBZ R4, sum4x4
 
 one4x4:
-	FMOVS.P 4(R0), F4
-	FMOVS.P 4(R1), F5
-	FMOVS.P 4(R2), F6
-	FMOVS.P 4(R3), F7
-	FMOVQ   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
-	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
-	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
-	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F3
+	FMOVQ   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811089 // fmla v9.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
+	WORD    $0x4f83108b // fmla v11.4s, v4.4s, v3.s[0]
 	SUBS    $1, R4, R4
 	BNE     one4x4
 
 sum4x4:
-	FMOVS alpha+24(FP), F4
-	VDUP  V4.S[0], V4.S4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	// beta = 0 must not read C
-	CBZ   R8, store4x4
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F4
-	VDUP  V4.S[0], V4.S4
-	FMOVQ (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V0.S4
-	FMOVQ (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V1.S4
-	FMOVQ (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVQ (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V3.S4
-
-store4x4:
-	FMOVQ F0, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F1, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F2, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F3, (R20)
-	ADD   R7, R20, R20
-	SUB   $4, R19, R19
-	B     tilesx4
+	B endx4
 
 tile3x4:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	MOVD  k+16(FP), R3
-	MOVD  R13, R4
-	SUBS  $4, R3, R3
-	BLT   rest3x4
+	SUBS $4, R4, R4
+	BLT  rest3x4
 
 loop3x4:
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R1), F4
-	FMOVQ.P 16(R2), F5
-	FMOVQ   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	FMOVQ   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4fa310c0 // fmla v0.4s, v6.4s, v3.s[1]
-	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
-	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
-	FMOVQ   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8318c0 // fmla v0.4s, v6.4s, v3.s[2]
-	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
-	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
-	FMOVQ   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4fa318c0 // fmla v0.4s, v6.4s, v3.s[3]
-	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
-	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
-	SUBS    $4, R3, R3
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
+	FMOVQ   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4fa01068 // fmla v8.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa11069 // fmla v9.4s, v3.4s, v1.s[1]
+	WORD    $0x4fa2106a // fmla v10.4s, v3.4s, v2.s[1]
+	FMOVQ   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4f801868 // fmla v8.4s, v3.4s, v0.s[2]
+	WORD    $0x4f811869 // fmla v9.4s, v3.4s, v1.s[2]
+	WORD    $0x4f82186a // fmla v10.4s, v3.4s, v2.s[2]
+	FMOVQ   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4fa01868 // fmla v8.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa11869 // fmla v9.4s, v3.4s, v1.s[3]
+	WORD    $0x4fa2186a // fmla v10.4s, v3.4s, v2.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop3x4
 
 rest3x4:
-	ADD $4, R3, R3
-	CBZ R3, sum3x4
+	ADD $4, R4, R4
+	CBZ R4, sum3x4
 
 one3x4:
-	FMOVS.P 4(R0), F3
-	FMOVS.P 4(R1), F4
-	FMOVS.P 4(R2), F5
-	FMOVQ   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	SUBS    $1, R3, R3
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVQ   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
+	SUBS    $1, R4, R4
 	BNE     one3x4
 
 sum3x4:
-	FMOVS alpha+24(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	// beta = 0 must not read C
-	CBZ   R8, store3x4
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F3
-	VDUP  V3.S[0], V3.S4
-	FMOVQ (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVQ (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVQ (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V2.S4
-
-store3x4:
-	FMOVQ F0, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F1, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F2, (R20)
-	ADD   R7, R20, R20
-	SUB   $3, R19, R19
-	B     tilesx4
+	B endx4
 
 tile2x4:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  k+16(FP), R2
-	MOVD  R13, R3
-	SUBS  $4, R2, R2
-	BLT   rest2x4
+	SUBS $4, R4, R4
+	BLT  rest2x4
 
 loop2x4:
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R1), F3
-	FMOVQ   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
-	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	FMOVQ   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4fa21080 // fmla v0.4s, v4.4s, v2.s[1]
-	WORD    $0x4fa31081 // fmla v1.4s, v4.4s, v3.s[1]
-	FMOVQ   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821880 // fmla v0.4s, v4.4s, v2.s[2]
-	WORD    $0x4f831881 // fmla v1.4s, v4.4s, v3.s[2]
-	FMOVQ   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4fa21880 // fmla v0.4s, v4.4s, v2.s[3]
-	WORD    $0x4fa31881 // fmla v1.4s, v4.4s, v3.s[3]
-	SUBS    $4, R2, R2
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811049 // fmla v9.4s, v2.4s, v1.s[0]
+	FMOVQ   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4fa01048 // fmla v8.4s, v2.4s, v0.s[1]
+	WORD    $0x4fa11049 // fmla v9.4s, v2.4s, v1.s[1]
+	FMOVQ   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4f801848 // fmla v8.4s, v2.4s, v0.s[2]
+	WORD    $0x4f811849 // fmla v9.4s, v2.4s, v1.s[2]
+	FMOVQ   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4fa01848 // fmla v8.4s, v2.4s, v0.s[3]
+	WORD    $0x4fa11849 // fmla v9.4s, v2.4s, v1.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop2x4
 
 rest2x4:
-	ADD $4, R2, R2
-	CBZ R2, sum2x4
+	ADD $4, R4, R4
+	CBZ R4, sum2x4
 
 one2x4:
-	FMOVS.P 4(R0), F2
-	FMOVS.P 4(R1), F3
-	FMOVQ   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
-	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	SUBS    $1, R2, R2
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVQ   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811049 // fmla v9.4s, v2.4s, v1.s[0]
+	SUBS    $1, R4, R4
 	BNE     one2x4
 
 sum2x4:
-	FMOVS alpha+24(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	// beta = 0 must not read C
-	CBZ   R8, store2x4
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVQ (R0), F3
-	ADD   R7, R0, R0
-	VFMLA V3.S4, V2.S4, V0.S4
-	FMOVQ (R0), F3
-	ADD   R7, R0, R0
-	VFMLA V3.S4, V2.S4, V1.S4
-
-store2x4:
-	FMOVQ F0, (R20)
-	ADD   R7, R20, R20
-	FMOVQ F1, (R20)
-	ADD   R7, R20, R20
-	SUB   $2, R19, R19
-	B     tilesx4
+	B endx4
 
 tile1x4:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	MOVD  k+16(FP), R1
-	MOVD  R13, R2
-	SUBS  $4, R1, R1
-	BLT   rest1x4
+	SUBS $4, R4, R4
+	BLT  rest1x4
 
 loop1x4:
-	FMOVQ.P 16(R0), F1
-	FMOVQ   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	FMOVQ   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4fa11040 // fmla v0.4s, v2.4s, v1.s[1]
-	FMOVQ   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811840 // fmla v0.4s, v2.4s, v1.s[2]
-	FMOVQ   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4fa11840 // fmla v0.4s, v2.4s, v1.s[3]
-	SUBS    $4, R1, R1
+	FMOVQ.P 16(R5), F0
+	FMOVQ   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
+	FMOVQ   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4fa01028 // fmla v8.4s, v1.4s, v0.s[1]
+	FMOVQ   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4f801828 // fmla v8.4s, v1.4s, v0.s[2]
+	FMOVQ   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4fa01828 // fmla v8.4s, v1.4s, v0.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop1x4
 
 rest1x4:
-	ADD $4, R1, R1
-	CBZ R1, sum1x4
+	ADD $4, R4, R4
+	CBZ R4, sum1x4
 
 one1x4:
-	FMOVS.P 4(R0), F1
-	FMOVQ   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	SUBS    $1, R1, R1
+	FMOVS.P 4(R5), F0
+	FMOVQ   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
+	SUBS    $1, R4, R4
 	BNE     one1x4
 
 sum1x4:
+	B endx4
+
+endx4:
 	FMOVS alpha+24(FP), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	CBNZ  R13, addx4
 	// beta = 0 must not read C
-	CBZ   R8, store1x4
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F1
-	VDUP  V1.S[0], V1.S4
-	FMOVQ (R0), F2
-	ADD   R7, R0, R0
-	VFMLA V2.S4, V1.S4, V0.S4
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	FMOVQ F8, (R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVQ F9, (R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVQ F10, (R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	FMOVQ F11, (R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVQ F12, (R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R1)
+	ADD   R12, R1, R1
+	B     nextx4
 
-store1x4:
-	FMOVQ F0, (R20)
-	ADD   R7, R20, R20
-	SUB   $1, R19, R19
-	B     tilesx4
+addx4:
+	FMOVS beta+128(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V8.S4
+	FMOVQ F8, (R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V9.S4
+	FMOVQ F9, (R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V10.S4
+	FMOVQ F10, (R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V11.S4
+	FMOVQ F11, (R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx4
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVQ (R1), F3
+	VFMLA V3.S4, V2.S4, V12.S4
+	FMOVQ F12, (R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx4
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ (R1), F1
+	VFMLA V1.S4, V2.S4, V0.S4
+	FMOVQ F0, (R1)
+	ADD   R12, R1, R1
+	B     nextx4
+
+nextx4:
+	SUB R2, R21, R21
+	B   tilesx4
 
 donex4:
-	SUB $4, R9, R9
-	ADD $16, R13, R13
-	ADD $16, R14, R14
+	SUB $4, R14, R14
+	ADD $16, R9, R9
+	ADD $16, R15, R15
 
 narrower4:
-	CMP  $2, R9
+	CMP  $2, R14
 	BLT  narrower5
-	MOVD m+0(FP), R19
-	MOVD a_base+32(FP), R15
-	MOVD R14, R20
+	MOVD m+0(FP), R21
+	MOVD a_base+32(FP), R0
+	MOVD R15, R1
 
 tilesx2:
-	MOVD R19, R0
-	CMP  $12, R0
-	BGE  tile6x2
-	CMP  $6, R0
-	BLE  pickx2
+	MOVD R21, R2
+	CMP  $1, R2
+	BLT  donex2
+	CMP  $6, R2
+	BLE  beginx2
+	CMP  $11, R2
+	BGT  else9
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R2, R2
+	LSR  $1, R2, R2
+	B    end10
 
-pickx2:
-	CMP $1, R0
-	BLT donex2
-	BEQ tile1x2
-	CMP $2, R0
-	BEQ tile2x2
-	CMP $3, R0
-	BEQ tile3x2
-	CMP $4, R0
-	BEQ tile4x2
-	CMP $5, R0
-	BEQ tile5x2
+else9:
+	SUB R2, R2, R2
+	ADD $6, R2, R2
+
+end10:
+
+beginx2:
+	MOVD  R9, R3
+	MOVD  k+16(FP), R4
+	MOVD  R0, R5
+	ADD   R10, R0, R0
+	VMOVI $0, V8.B16
+	CMP   $1, R2
+	BEQ   tile1x2
+	MOVD  R0, R6
+	ADD   R10, R0, R0
+	VMOVI $0, V9.B16
+	CMP   $2, R2
+	BEQ   tile2x2
+	MOVD  R0, R7
+	ADD   R10, R0, R0
+	VMOVI $0, V10.B16
+	CMP   $3, R2
+	BEQ   tile3x2
+	MOVD  R0, R8
+	ADD   R10, R0, R0
+	VMOVI $0, V11.B16
+	CMP   $4, R2
+	BEQ   tile4x2
+	MOVD  R0, R19
+	ADD   R10, R0, R0
+	VMOVI $0, V12.B16
+	CMP   $5, R2
+	BEQ   tile5x2
+	MOVD  R0, R20
+	ADD   R10, R0, R0
+	VMOVI $0, V0.B16
 
 tile6x2:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	MOVD  R15, R10
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	MOVD  k+16(FP), R11
-	MOVD  R13, R12
-	SUBS  $4, R11, R11
-	BLT   rest6x2
+	SUBS $4, R4, R4
+	BLT  rest6x2
 
 loop6x2:
-	FMOVQ.P 16(R0), F6
-	FMOVQ.P 16(R1), F7
-	FMOVQ.P 16(R2), F8
-	FMOVQ.P 16(R3), F9
-	FMOVQ.P 16(R4), F10
-	FMOVQ.P 16(R10), F11
-	FMOVD   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
-	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
-	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
-	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
-	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
-	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	FMOVD   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4fa61180 // fmla v0.4s, v12.4s, v6.s[1]
-	WORD    $0x4fa71181 // fmla v1.4s, v12.4s, v7.s[1]
-	WORD    $0x4fa81182 // fmla v2.4s, v12.4s, v8.s[1]
-	WORD    $0x4fa91183 // fmla v3.4s, v12.4s, v9.s[1]
-	WORD    $0x4faa1184 // fmla v4.4s, v12.4s, v10.s[1]
-	WORD    $0x4fab1185 // fmla v5.4s, v12.4s, v11.s[1]
-	FMOVD   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4f861980 // fmla v0.4s, v12.4s, v6.s[2]
-	WORD    $0x4f871981 // fmla v1.4s, v12.4s, v7.s[2]
-	WORD    $0x4f881982 // fmla v2.4s, v12.4s, v8.s[2]
-	WORD    $0x4f891983 // fmla v3.4s, v12.4s, v9.s[2]
-	WORD    $0x4f8a1984 // fmla v4.4s, v12.4s, v10.s[2]
-	WORD    $0x4f8b1985 // fmla v5.4s, v12.4s, v11.s[2]
-	FMOVD   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4fa61980 // fmla v0.4s, v12.4s, v6.s[3]
-	WORD    $0x4fa71981 // fmla v1.4s, v12.4s, v7.s[3]
-	WORD    $0x4fa81982 // fmla v2.4s, v12.4s, v8.s[3]
-	WORD    $0x4fa91983 // fmla v3.4s, v12.4s, v9.s[3]
-	WORD    $0x4faa1984 // fmla v4.4s, v12.4s, v10.s[3]
-	WORD    $0x4fab1985 // fmla v5.4s, v12.4s, v11.s[3]
-	SUBS    $4, R11, R11
+	FMOVQ.P 16(R5), F1
+	FMOVQ.P 16(R6), F2
+	FMOVQ.P 16(R7), F3
+	FMOVQ.P 16(R8), F4
+	FMOVQ.P 16(R19), F5
+	FMOVQ.P 16(R20), F6
+	FMOVD   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4f8110e8 // fmla v8.4s, v7.4s, v1.s[0]
+	WORD    $0x4f8210e9 // fmla v9.4s, v7.4s, v2.s[0]
+	WORD    $0x4f8310ea // fmla v10.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8410eb // fmla v11.4s, v7.4s, v4.s[0]
+	WORD    $0x4f8510ec // fmla v12.4s, v7.4s, v5.s[0]
+	WORD    $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
+	FMOVD   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4fa110e8 // fmla v8.4s, v7.4s, v1.s[1]
+	WORD    $0x4fa210e9 // fmla v9.4s, v7.4s, v2.s[1]
+	WORD    $0x4fa310ea // fmla v10.4s, v7.4s, v3.s[1]
+	WORD    $0x4fa410eb // fmla v11.4s, v7.4s, v4.s[1]
+	WORD    $0x4fa510ec // fmla v12.4s, v7.4s, v5.s[1]
+	WORD    $0x4fa610e0 // fmla v0.4s, v7.4s, v6.s[1]
+	FMOVD   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4f8118e8 // fmla v8.4s, v7.4s, v1.s[2]
+	WORD    $0x4f8218e9 // fmla v9.4s, v7.4s, v2.s[2]
+	WORD    $0x4f8318ea // fmla v10.4s, v7.4s, v3.s[2]
+	WORD    $0x4f8418eb // fmla v11.4s, v7.4s, v4.s[2]
+	WORD    $0x4f8518ec // fmla v12.4s, v7.4s, v5.s[2]
+	WORD    $0x4f8618e0 // fmla v0.4s, v7.4s, v6.s[2]
+	FMOVD   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4fa118e8 // fmla v8.4s, v7.4s, v1.s[3]
+	WORD    $0x4fa218e9 // fmla v9.4s, v7.4s, v2.s[3]
+	WORD    $0x4fa318ea // fmla v10.4s, v7.4s, v3.s[3]
+	WORD    $0x4fa418eb // fmla v11.4s, v7.4s, v4.s[3]
+	WORD    $0x4fa518ec // fmla v12.4s, v7.4s, v5.s[3]
+	WORD    $0x4fa618e0 // fmla v0.4s, v7.4s, v6.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop6x2
 
 rest6x2:
-	ADD $4, R11, R11
-	CBZ R11, sum6x2
+	ADD $4, R4, R4
+	CBZ R4, sum6x2
 
 one6x2:
-	FMOVS.P 4(R0), F6
-	FMOVS.P 4(R1), F7
-	FMOVS.P 4(R2), F8
-	FMOVS.P 4(R3), F9
-	FMOVS.P 4(R4), F10
-	FMOVS.P 4(R10), F11
-	FMOVD   (R12), F12
-	ADD     R6, R12, R12
-	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
-	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
-	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
-	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
-	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
-	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	SUBS    $1, R11, R11
+	FMOVS.P 4(R5), F1
+	FMOVS.P 4(R6), F2
+	FMOVS.P 4(R7), F3
+	FMOVS.P 4(R8), F4
+	FMOVS.P 4(R19), F5
+	FMOVS.P 4(R20), F6
+	FMOVD   (R3), F7
+	ADD     R11, R3, R3
+	WORD    $0x4f8110e8 // fmla v8.4s, v7.4s, v1.s[0]
+	WORD    $0x4f8210e9 // fmla v9.4s, v7.4s, v2.s[0]
+	WORD    $0x4f8310ea // fmla v10.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8410eb // fmla v11.4s, v7.4s, v4.s[0]
+	WORD    $0x4f8510ec // fmla v12.4s, v7.4s, v5.s[0]
+	WORD    $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
+	SUBS    $1, R4, R4
 	BNE     one6x2
 
 sum6x2:
-	FMOVS alpha+24(FP), F6
-	VDUP  V6.S[0], V6.S4
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
-	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
-	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
-	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	// beta = 0 must not read C
-	CBZ   R8, store6x2
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F6
-	VDUP  V6.S[0], V6.S4
-	FMOVD (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V0.S4
-	FMOVD (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V1.S4
-	FMOVD (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V2.S4
-	FMOVD (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V3.S4
-	FMOVD (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V4.S4
-	FMOVD (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V5.S4
-
-store6x2:
-	FMOVD F0, (R20)
-	ADD   R7, R20, R20
-	FMOVD F1, (R20)
-	ADD   R7, R20, R20
-	FMOVD F2, (R20)
-	ADD   R7, R20, R20
-	FMOVD F3, (R20)
-	ADD   R7, R20, R20
-	FMOVD F4, (R20)
-	ADD   R7, R20, R20
-	FMOVD F5, (R20)
-	ADD   R7, R20, R20
-	SUB   $6, R19, R19
-	B     tilesx2
+	B endx2
 
 tile5x2:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	MOVD  k+16(FP), R10
-	MOVD  R13, R11
-	SUBS  $4, R10, R10
-	BLT   rest5x2
+	SUBS $4, R4, R4
+	BLT  rest5x2
 
 loop5x2:
-	FMOVQ.P 16(R0), F5
-	FMOVQ.P 16(R1), F6
-	FMOVQ.P 16(R2), F7
-	FMOVQ.P 16(R3), F8
-	FMOVQ.P 16(R4), F9
-	FMOVD   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
-	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	FMOVD   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4fa51140 // fmla v0.4s, v10.4s, v5.s[1]
-	WORD    $0x4fa61141 // fmla v1.4s, v10.4s, v6.s[1]
-	WORD    $0x4fa71142 // fmla v2.4s, v10.4s, v7.s[1]
-	WORD    $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
-	WORD    $0x4fa91144 // fmla v4.4s, v10.4s, v9.s[1]
-	FMOVD   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4f851940 // fmla v0.4s, v10.4s, v5.s[2]
-	WORD    $0x4f861941 // fmla v1.4s, v10.4s, v6.s[2]
-	WORD    $0x4f871942 // fmla v2.4s, v10.4s, v7.s[2]
-	WORD    $0x4f881943 // fmla v3.4s, v10.4s, v8.s[2]
-	WORD    $0x4f891944 // fmla v4.4s, v10.4s, v9.s[2]
-	FMOVD   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4fa51940 // fmla v0.4s, v10.4s, v5.s[3]
-	WORD    $0x4fa61941 // fmla v1.4s, v10.4s, v6.s[3]
-	WORD    $0x4fa71942 // fmla v2.4s, v10.4s, v7.s[3]
-	WORD    $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
-	WORD    $0x4fa91944 // fmla v4.4s, v10.4s, v9.s[3]
-	SUBS    $4, R10, R10
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R8), F3
+	FMOVQ.P 16(R19), F4
+	FMOVD   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4f8010a8 // fmla v8.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310ab // fmla v11.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410ac // fmla v12.4s, v5.4s, v4.s[0]
+	FMOVD   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4fa010a8 // fmla v8.4s, v5.4s, v0.s[1]
+	WORD    $0x4fa110a9 // fmla v9.4s, v5.4s, v1.s[1]
+	WORD    $0x4fa210aa // fmla v10.4s, v5.4s, v2.s[1]
+	WORD    $0x4fa310ab // fmla v11.4s, v5.4s, v3.s[1]
+	WORD    $0x4fa410ac // fmla v12.4s, v5.4s, v4.s[1]
+	FMOVD   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4f8018a8 // fmla v8.4s, v5.4s, v0.s[2]
+	WORD    $0x4f8118a9 // fmla v9.4s, v5.4s, v1.s[2]
+	WORD    $0x4f8218aa // fmla v10.4s, v5.4s, v2.s[2]
+	WORD    $0x4f8318ab // fmla v11.4s, v5.4s, v3.s[2]
+	WORD    $0x4f8418ac // fmla v12.4s, v5.4s, v4.s[2]
+	FMOVD   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4fa018a8 // fmla v8.4s, v5.4s, v0.s[3]
+	WORD    $0x4fa118a9 // fmla v9.4s, v5.4s, v1.s[3]
+	WORD    $0x4fa218aa // fmla v10.4s, v5.4s, v2.s[3]
+	WORD    $0x4fa318ab // fmla v11.4s, v5.4s, v3.s[3]
+	WORD    $0x4fa418ac // fmla v12.4s, v5.4s, v4.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop5x2
 
 rest5x2:
-	ADD $4, R10, R10
-	CBZ R10, sum5x2
+	ADD $4, R4, R4
+	CBZ R4, sum5x2
 
 one5x2:
-	FMOVS.P 4(R0), F5
-	FMOVS.P 4(R1), F6
-	FMOVS.P 4(R2), F7
-	FMOVS.P 4(R3), F8
-	FMOVS.P 4(R4), F9
-	FMOVD   (R11), F10
-	ADD     R6, R11, R11
-	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
-	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	SUBS    $1, R10, R10
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F3
+	FMOVS.P 4(R19), F4
+	FMOVD   (R3), F5
+	ADD     R11, R3, R3
+	WORD    $0x4f8010a8 // fmla v8.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310ab // fmla v11.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410ac // fmla v12.4s, v5.4s, v4.s[0]
+	SUBS    $1, R4, R4
 	BNE     one5x2
 
 sum5x2:
-	FMOVS alpha+24(FP), F5
-	VDUP  V5.S[0], V5.S4
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	// beta = 0 must not read C
-	CBZ   R8, store5x2
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F5
-	VDUP  V5.S[0], V5.S4
-	FMOVD (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V0.S4
-	FMOVD (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V1.S4
-	FMOVD (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V2.S4
-	FMOVD (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V3.S4
-	FMOVD (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V4.S4
-
-store5x2:
-	FMOVD F0, (R20)
-	ADD   R7, R20, R20
-	FMOVD F1, (R20)
-	ADD   R7, R20, R20
-	FMOVD F2, (R20)
-	ADD   R7, R20, R20
-	FMOVD F3, (R20)
-	ADD   R7, R20, R20
-	FMOVD F4, (R20)
-	ADD   R7, R20, R20
-	SUB   $5, R19, R19
-	B     tilesx2
+	B endx2
 
 tile4x2:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  k+16(FP), R4
-	MOVD  R13, R10
-	SUBS  $4, R4, R4
-	BLT   rest4x2
+	SUBS $4, R4, R4
+	BLT  rest4x2
 
 loop4x2:
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R1), F5
-	FMOVQ.P 16(R2), F6
-	FMOVQ.P 16(R3), F7
-	FMOVD   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
-	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
-	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
-	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
-	FMOVD   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
-	WORD    $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
-	WORD    $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
-	WORD    $0x4fa71103 // fmla v3.4s, v8.4s, v7.s[1]
-	FMOVD   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4f841900 // fmla v0.4s, v8.4s, v4.s[2]
-	WORD    $0x4f851901 // fmla v1.4s, v8.4s, v5.s[2]
-	WORD    $0x4f861902 // fmla v2.4s, v8.4s, v6.s[2]
-	WORD    $0x4f871903 // fmla v3.4s, v8.4s, v7.s[2]
-	FMOVD   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
-	WORD    $0x4fa51901 // fmla v1.4s, v8.4s, v5.s[3]
-	WORD    $0x4fa61902 // fmla v2.4s, v8.4s, v6.s[3]
-	WORD    $0x4fa71903 // fmla v3.4s, v8.4s, v7.s[3]
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R8), F3
+	FMOVD   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811089 // fmla v9.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
+	WORD    $0x4f83108b // fmla v11.4s, v4.4s, v3.s[0]
+	FMOVD   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4fa01088 // fmla v8.4s, v4.4s, v0.s[1]
+	WORD    $0x4fa11089 // fmla v9.4s, v4.4s, v1.s[1]
+	WORD    $0x4fa2108a // fmla v10.4s, v4.4s, v2.s[1]
+	WORD    $0x4fa3108b // fmla v11.4s, v4.4s, v3.s[1]
+	FMOVD   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4f801888 // fmla v8.4s, v4.4s, v0.s[2]
+	WORD    $0x4f811889 // fmla v9.4s, v4.4s, v1.s[2]
+	WORD    $0x4f82188a // fmla v10.4s, v4.4s, v2.s[2]
+	WORD    $0x4f83188b // fmla v11.4s, v4.4s, v3.s[2]
+	FMOVD   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4fa01888 // fmla v8.4s, v4.4s, v0.s[3]
+	WORD    $0x4fa11889 // fmla v9.4s, v4.4s, v1.s[3]
+	WORD    $0x4fa2188a // fmla v10.4s, v4.4s, v2.s[3]
+	WORD    $0x4fa3188b // fmla v11.4s, v4.4s, v3.s[3]
 	SUBS    $4, R4, R4
 	BGE     loop4x2
 
@@ -3620,711 +2810,517 @@ rest4x2:
 	CBZ R4, sum4x2
 
 one4x2:
-	FMOVS.P 4(R0), F4
-	FMOVS.P 4(R1), F5
-	FMOVS.P 4(R2), F6
-	FMOVS.P 4(R3), F7
-	FMOVD   (R10), F8
-	ADD     R6, R10, R10
-	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
-	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
-	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
-	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R8), F3
+	FMOVD   (R3), F4
+	ADD     R11, R3, R3
+	WORD    $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811089 // fmla v9.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
+	WORD    $0x4f83108b // fmla v11.4s, v4.4s, v3.s[0]
 	SUBS    $1, R4, R4
 	BNE     one4x2
 
 sum4x2:
-	FMOVS alpha+24(FP), F4
-	VDUP  V4.S[0], V4.S4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	// beta = 0 must not read C
-	CBZ   R8, store4x2
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F4
-	VDUP  V4.S[0], V4.S4
-	FMOVD (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V0.S4
-	FMOVD (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V1.S4
-	FMOVD (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVD (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V3.S4
-
-store4x2:
-	FMOVD F0, (R20)
-	ADD   R7, R20, R20
-	FMOVD F1, (R20)
-	ADD   R7, R20, R20
-	FMOVD F2, (R20)
-	ADD   R7, R20, R20
-	FMOVD F3, (R20)
-	ADD   R7, R20, R20
-	SUB   $4, R19, R19
-	B     tilesx2
+	B endx2
 
 tile3x2:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	MOVD  k+16(FP), R3
-	MOVD  R13, R4
-	SUBS  $4, R3, R3
-	BLT   rest3x2
+	SUBS $4, R4, R4
+	BLT  rest3x2
 
 loop3x2:
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R1), F4
-	FMOVQ.P 16(R2), F5
-	FMOVD   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	FMOVD   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4fa310c0 // fmla v0.4s, v6.4s, v3.s[1]
-	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
-	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
-	FMOVD   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8318c0 // fmla v0.4s, v6.4s, v3.s[2]
-	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
-	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
-	FMOVD   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4fa318c0 // fmla v0.4s, v6.4s, v3.s[3]
-	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
-	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
-	SUBS    $4, R3, R3
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVQ.P 16(R7), F2
+	FMOVD   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
+	FMOVD   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4fa01068 // fmla v8.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa11069 // fmla v9.4s, v3.4s, v1.s[1]
+	WORD    $0x4fa2106a // fmla v10.4s, v3.4s, v2.s[1]
+	FMOVD   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4f801868 // fmla v8.4s, v3.4s, v0.s[2]
+	WORD    $0x4f811869 // fmla v9.4s, v3.4s, v1.s[2]
+	WORD    $0x4f82186a // fmla v10.4s, v3.4s, v2.s[2]
+	FMOVD   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4fa01868 // fmla v8.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa11869 // fmla v9.4s, v3.4s, v1.s[3]
+	WORD    $0x4fa2186a // fmla v10.4s, v3.4s, v2.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop3x2
 
 rest3x2:
-	ADD $4, R3, R3
-	CBZ R3, sum3x2
+	ADD $4, R4, R4
+	CBZ R4, sum3x2
 
 one3x2:
-	FMOVS.P 4(R0), F3
-	FMOVS.P 4(R1), F4
-	FMOVS.P 4(R2), F5
-	FMOVD   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	SUBS    $1, R3, R3
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVS.P 4(R7), F2
+	FMOVD   (R3), F3
+	ADD     R11, R3, R3
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
+	SUBS    $1, R4, R4
 	BNE     one3x2
 
 sum3x2:
-	FMOVS alpha+24(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	// beta = 0 must not read C
-	CBZ   R8, store3x2
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F3
-	VDUP  V3.S[0], V3.S4
-	FMOVD (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVD (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVD (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V2.S4
-
-store3x2:
-	FMOVD F0, (R20)
-	ADD   R7, R20, R20
-	FMOVD F1, (R20)
-	ADD   R7, R20, R20
-	FMOVD F2, (R20)
-	ADD   R7, R20, R20
-	SUB   $3, R19, R19
-	B     tilesx2
+	B endx2
 
 tile2x2:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  k+16(FP), R2
-	MOVD  R13, R3
-	SUBS  $4, R2, R2
-	BLT   rest2x2
+	SUBS $4, R4, R4
+	BLT  rest2x2
 
 loop2x2:
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R1), F3
-	FMOVD   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
-	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	FMOVD   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4fa21080 // fmla v0.4s, v4.4s, v2.s[1]
-	WORD    $0x4fa31081 // fmla v1.4s, v4.4s, v3.s[1]
-	FMOVD   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821880 // fmla v0.4s, v4.4s, v2.s[2]
-	WORD    $0x4f831881 // fmla v1.4s, v4.4s, v3.s[2]
-	FMOVD   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4fa21880 // fmla v0.4s, v4.4s, v2.s[3]
-	WORD    $0x4fa31881 // fmla v1.4s, v4.4s, v3.s[3]
-	SUBS    $4, R2, R2
+	FMOVQ.P 16(R5), F0
+	FMOVQ.P 16(R6), F1
+	FMOVD   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811049 // fmla v9.4s, v2.4s, v1.s[0]
+	FMOVD   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4fa01048 // fmla v8.4s, v2.4s, v0.s[1]
+	WORD    $0x4fa11049 // fmla v9.4s, v2.4s, v1.s[1]
+	FMOVD   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4f801848 // fmla v8.4s, v2.4s, v0.s[2]
+	WORD    $0x4f811849 // fmla v9.4s, v2.4s, v1.s[2]
+	FMOVD   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4fa01848 // fmla v8.4s, v2.4s, v0.s[3]
+	WORD    $0x4fa11849 // fmla v9.4s, v2.4s, v1.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop2x2
 
 rest2x2:
-	ADD $4, R2, R2
-	CBZ R2, sum2x2
+	ADD $4, R4, R4
+	CBZ R4, sum2x2
 
 one2x2:
-	FMOVS.P 4(R0), F2
-	FMOVS.P 4(R1), F3
-	FMOVD   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
-	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	SUBS    $1, R2, R2
+	FMOVS.P 4(R5), F0
+	FMOVS.P 4(R6), F1
+	FMOVD   (R3), F2
+	ADD     R11, R3, R3
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811049 // fmla v9.4s, v2.4s, v1.s[0]
+	SUBS    $1, R4, R4
 	BNE     one2x2
 
 sum2x2:
-	FMOVS alpha+24(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	// beta = 0 must not read C
-	CBZ   R8, store2x2
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVD (R0), F3
-	ADD   R7, R0, R0
-	VFMLA V3.S4, V2.S4, V0.S4
-	FMOVD (R0), F3
-	ADD   R7, R0, R0
-	VFMLA V3.S4, V2.S4, V1.S4
-
-store2x2:
-	FMOVD F0, (R20)
-	ADD   R7, R20, R20
-	FMOVD F1, (R20)
-	ADD   R7, R20, R20
-	SUB   $2, R19, R19
-	B     tilesx2
+	B endx2
 
 tile1x2:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	MOVD  k+16(FP), R1
-	MOVD  R13, R2
-	SUBS  $4, R1, R1
-	BLT   rest1x2
+	SUBS $4, R4, R4
+	BLT  rest1x2
 
 loop1x2:
-	FMOVQ.P 16(R0), F1
-	FMOVD   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	FMOVD   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4fa11040 // fmla v0.4s, v2.4s, v1.s[1]
-	FMOVD   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811840 // fmla v0.4s, v2.4s, v1.s[2]
-	FMOVD   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4fa11840 // fmla v0.4s, v2.4s, v1.s[3]
-	SUBS    $4, R1, R1
+	FMOVQ.P 16(R5), F0
+	FMOVD   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
+	FMOVD   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4fa01028 // fmla v8.4s, v1.4s, v0.s[1]
+	FMOVD   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4f801828 // fmla v8.4s, v1.4s, v0.s[2]
+	FMOVD   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4fa01828 // fmla v8.4s, v1.4s, v0.s[3]
+	SUBS    $4, R4, R4
 	BGE     loop1x2
 
 rest1x2:
-	ADD $4, R1, R1
-	CBZ R1, sum1x2
+	ADD $4, R4, R4
+	CBZ R4, sum1x2
 
 one1x2:
-	FMOVS.P 4(R0), F1
-	FMOVD   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	SUBS    $1, R1, R1
+	FMOVS.P 4(R5), F0
+	FMOVD   (R3), F1
+	ADD     R11, R3, R3
+	WORD    $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
+	SUBS    $1, R4, R4
 	BNE     one1x2
 
 sum1x2:
+	B endx2
+
+endx2:
 	FMOVS alpha+24(FP), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	CBNZ  R13, addx2
 	// beta = 0 must not read C
-	CBZ   R8, store1x2
-	MOVD  R20, R0
-	FMOVS beta+128(FP), F1
-	VDUP  V1.S[0], V1.S4
-	FMOVD (R0), F2
-	ADD   R7, R0, R0
-	VFMLA V2.S4, V1.S4, V0.S4
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	FMOVD F8, (R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVD F9, (R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVD F10, (R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	FMOVD F11, (R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVD F12, (R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx2
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD F0, (R1)
+	ADD   R12, R1, R1
+	B     nextx2
 
-store1x2:
-	FMOVD F0, (R20)
-	ADD   R7, R20, R20
-	SUB   $1, R19, R19
-	B     tilesx2
+addx2:
+	FMOVS beta+128(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	FMOVD (R1), F3
+	VFMLA V3.S4, V2.S4, V8.S4
+	FMOVD F8, (R1)
+	ADD   R12, R1, R1
+	CMP   $1, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVD (R1), F3
+	VFMLA V3.S4, V2.S4, V9.S4
+	FMOVD F9, (R1)
+	ADD   R12, R1, R1
+	CMP   $2, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVD (R1), F3
+	VFMLA V3.S4, V2.S4, V10.S4
+	FMOVD F10, (R1)
+	ADD   R12, R1, R1
+	CMP   $3, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	FMOVD (R1), F3
+	VFMLA V3.S4, V2.S4, V11.S4
+	FMOVD F11, (R1)
+	ADD   R12, R1, R1
+	CMP   $4, R2
+	BEQ   nextx2
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVD (R1), F3
+	VFMLA V3.S4, V2.S4, V12.S4
+	FMOVD F12, (R1)
+	ADD   R12, R1, R1
+	CMP   $5, R2
+	BEQ   nextx2
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD (R1), F1
+	VFMLA V1.S4, V2.S4, V0.S4
+	FMOVD F0, (R1)
+	ADD   R12, R1, R1
+	B     nextx2
+
+nextx2:
+	SUB R2, R21, R21
+	B   tilesx2
 
 donex2:
-	SUB $2, R9, R9
-	ADD $8, R13, R13
-	ADD $8, R14, R14
+	SUB $2, R14, R14
+	ADD $8, R9, R9
+	ADD $8, R15, R15
 
 narrower5:
-	CMP  $1, R9
+	CMP  $1, R14
 	BLT  narrower6
-	MOVD m+0(FP), R12
-	MOVD a_base+32(FP), R15
+	MOVD m+0(FP), R19
+	MOVD a_base+32(FP), R0
 
 tilesx1:
-	MOVD R12, R0
-	CMP  $12, R0
-	BGE  tile6x1
-	CMP  $6, R0
-	BLE  pickx1
+	MOVD R19, R1
+	CMP  $1, R1
+	BLT  donex1
+	CMP  $6, R1
+	BLE  beginx1
+	CMP  $11, R1
+	BGT  else11
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R1, R1
+	LSR  $1, R1, R1
+	B    end12
 
-pickx1:
-	CMP $1, R0
-	BLT donex1
-	BEQ tile1x1
-	CMP $2, R0
-	BEQ tile2x1
-	CMP $3, R0
-	BEQ tile3x1
-	CMP $4, R0
-	BEQ tile4x1
-	CMP $5, R0
-	BEQ tile5x1
+else11:
+	SUB R1, R1, R1
+	ADD $6, R1, R1
+
+end12:
+
+beginx1:
+	MOVD  R9, R2
+	MOVD  k+16(FP), R3
+	MOVD  R0, R4
+	ADD   R10, R0, R0
+	VMOVI $0, V8.B16
+	CMP   $1, R1
+	BEQ   tile1x1
+	MOVD  R0, R5
+	ADD   R10, R0, R0
+	VMOVI $0, V9.B16
+	CMP   $2, R1
+	BEQ   tile2x1
+	MOVD  R0, R6
+	ADD   R10, R0, R0
+	VMOVI $0, V10.B16
+	CMP   $3, R1
+	BEQ   tile3x1
+	MOVD  R0, R7
+	ADD   R10, R0, R0
+	VMOVI $0, V11.B16
+	CMP   $4, R1
+	BEQ   tile4x1
+	MOVD  R0, R8
+	ADD   R10, R0, R0
+	VMOVI $0, V12.B16
+	CMP   $5, R1
+	BEQ   tile5x1
+	MOVD  R0, R14
+	ADD   R10, R0, R0
+	VMOVI $0, V0.B16
 
 tile6x1:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	MOVD  R15, R9
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	MOVD  k+16(FP), R10
-	MOVD  R13, R11
-	SUBS  $4, R10, R10
-	BLT   rest6x1
+	SUBS $4, R3, R3
+	BLT  rest6x1
 
 loop6x1:
-	FMOVQ.P 16(R0), F6
-	FMOVQ.P 16(R1), F7
-	FMOVQ.P 16(R2), F8
-	FMOVQ.P 16(R3), F9
-	FMOVQ.P 16(R4), F10
-	FMOVQ.P 16(R9), F11
-	FMOVS   (R11), F12
-	ADD     R6, R11, R11
-	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
-	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
-	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
-	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
-	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
-	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	FMOVS   (R11), F12
-	ADD     R6, R11, R11
-	WORD    $0x4fa61180 // fmla v0.4s, v12.4s, v6.s[1]
-	WORD    $0x4fa71181 // fmla v1.4s, v12.4s, v7.s[1]
-	WORD    $0x4fa81182 // fmla v2.4s, v12.4s, v8.s[1]
-	WORD    $0x4fa91183 // fmla v3.4s, v12.4s, v9.s[1]
-	WORD    $0x4faa1184 // fmla v4.4s, v12.4s, v10.s[1]
-	WORD    $0x4fab1185 // fmla v5.4s, v12.4s, v11.s[1]
-	FMOVS   (R11), F12
-	ADD     R6, R11, R11
-	WORD    $0x4f861980 // fmla v0.4s, v12.4s, v6.s[2]
-	WORD    $0x4f871981 // fmla v1.4s, v12.4s, v7.s[2]
-	WORD    $0x4f881982 // fmla v2.4s, v12.4s, v8.s[2]
-	WORD    $0x4f891983 // fmla v3.4s, v12.4s, v9.s[2]
-	WORD    $0x4f8a1984 // fmla v4.4s, v12.4s, v10.s[2]
-	WORD    $0x4f8b1985 // fmla v5.4s, v12.4s, v11.s[2]
-	FMOVS   (R11), F12
-	ADD     R6, R11, R11
-	WORD    $0x4fa61980 // fmla v0.4s, v12.4s, v6.s[3]
-	WORD    $0x4fa71981 // fmla v1.4s, v12.4s, v7.s[3]
-	WORD    $0x4fa81982 // fmla v2.4s, v12.4s, v8.s[3]
-	WORD    $0x4fa91983 // fmla v3.4s, v12.4s, v9.s[3]
-	WORD    $0x4faa1984 // fmla v4.4s, v12.4s, v10.s[3]
-	WORD    $0x4fab1985 // fmla v5.4s, v12.4s, v11.s[3]
-	SUBS    $4, R10, R10
+	FMOVQ.P 16(R4), F1
+	FMOVQ.P 16(R5), F2
+	FMOVQ.P 16(R6), F3
+	FMOVQ.P 16(R7), F4
+	FMOVQ.P 16(R8), F5
+	FMOVQ.P 16(R14), F6
+	FMOVS   (R2), F7
+	ADD     R11, R2, R2
+	WORD    $0x4f8110e8 // fmla v8.4s, v7.4s, v1.s[0]
+	WORD    $0x4f8210e9 // fmla v9.4s, v7.4s, v2.s[0]
+	WORD    $0x4f8310ea // fmla v10.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8410eb // fmla v11.4s, v7.4s, v4.s[0]
+	WORD    $0x4f8510ec // fmla v12.4s, v7.4s, v5.s[0]
+	WORD    $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
+	FMOVS   (R2), F7
+	ADD     R11, R2, R2
+	WORD    $0x4fa110e8 // fmla v8.4s, v7.4s, v1.s[1]
+	WORD    $0x4fa210e9 // fmla v9.4s, v7.4s, v2.s[1]
+	WORD    $0x4fa310ea // fmla v10.4s, v7.4s, v3.s[1]
+	WORD    $0x4fa410eb // fmla v11.4s, v7.4s, v4.s[1]
+	WORD    $0x4fa510ec // fmla v12.4s, v7.4s, v5.s[1]
+	WORD    $0x4fa610e0 // fmla v0.4s, v7.4s, v6.s[1]
+	FMOVS   (R2), F7
+	ADD     R11, R2, R2
+	WORD    $0x4f8118e8 // fmla v8.4s, v7.4s, v1.s[2]
+	WORD    $0x4f8218e9 // fmla v9.4s, v7.4s, v2.s[2]
+	WORD    $0x4f8318ea // fmla v10.4s, v7.4s, v3.s[2]
+	WORD    $0x4f8418eb // fmla v11.4s, v7.4s, v4.s[2]
+	WORD    $0x4f8518ec // fmla v12.4s, v7.4s, v5.s[2]
+	WORD    $0x4f8618e0 // fmla v0.4s, v7.4s, v6.s[2]
+	FMOVS   (R2), F7
+	ADD     R11, R2, R2
+	WORD    $0x4fa118e8 // fmla v8.4s, v7.4s, v1.s[3]
+	WORD    $0x4fa218e9 // fmla v9.4s, v7.4s, v2.s[3]
+	WORD    $0x4fa318ea // fmla v10.4s, v7.4s, v3.s[3]
+	WORD    $0x4fa418eb // fmla v11.4s, v7.4s, v4.s[3]
+	WORD    $0x4fa518ec // fmla v12.4s, v7.4s, v5.s[3]
+	WORD    $0x4fa618e0 // fmla v0.4s, v7.4s, v6.s[3]
+	SUBS    $4, R3, R3
 	BGE     loop6x1
 
 rest6x1:
-	ADD $4, R10, R10
-	CBZ R10, sum6x1
+	ADD $4, R3, R3
+	CBZ R3, sum6x1
 
 one6x1:
-	FMOVS.P 4(R0), F6
-	FMOVS.P 4(R1), F7
-	FMOVS.P 4(R2), F8
-	FMOVS.P 4(R3), F9
-	FMOVS.P 4(R4), F10
-	FMOVS.P 4(R9), F11
-	FMOVS   (R11), F12
-	ADD     R6, R11, R11
-	WORD    $0x4f861180 // fmla v0.4s, v12.4s, v6.s[0]
-	WORD    $0x4f871181 // fmla v1.4s, v12.4s, v7.s[0]
-	WORD    $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
-	WORD    $0x4f891183 // fmla v3.4s, v12.4s, v9.s[0]
-	WORD    $0x4f8a1184 // fmla v4.4s, v12.4s, v10.s[0]
-	WORD    $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	SUBS    $1, R10, R10
+	FMOVS.P 4(R4), F1
+	FMOVS.P 4(R5), F2
+	FMOVS.P 4(R6), F3
+	FMOVS.P 4(R7), F4
+	FMOVS.P 4(R8), F5
+	FMOVS.P 4(R14), F6
+	FMOVS   (R2), F7
+	ADD     R11, R2, R2
+	WORD    $0x4f8110e8 // fmla v8.4s, v7.4s, v1.s[0]
+	WORD    $0x4f8210e9 // fmla v9.4s, v7.4s, v2.s[0]
+	WORD    $0x4f8310ea // fmla v10.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8410eb // fmla v11.4s, v7.4s, v4.s[0]
+	WORD    $0x4f8510ec // fmla v12.4s, v7.4s, v5.s[0]
+	WORD    $0x4f8610e0 // fmla v0.4s, v7.4s, v6.s[0]
+	SUBS    $1, R3, R3
 	BNE     one6x1
 
 sum6x1:
-	FMOVS alpha+24(FP), F6
-	VDUP  V6.S[0], V6.S4
-	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
-	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
-	WORD  $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	WORD  $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
-	WORD  $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
-	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	// beta = 0 must not read C
-	CBZ   R8, store6x1
-	MOVD  R14, R0
-	FMOVS beta+128(FP), F6
-	VDUP  V6.S[0], V6.S4
-	FMOVS (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V0.S4
-	FMOVS (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V1.S4
-	FMOVS (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V2.S4
-	FMOVS (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V3.S4
-	FMOVS (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V4.S4
-	FMOVS (R0), F7
-	ADD   R7, R0, R0
-	VFMLA V7.S4, V6.S4, V5.S4
-
-store6x1:
-	FMOVS F0, (R14)
-	ADD   R7, R14, R14
-	FMOVS F1, (R14)
-	ADD   R7, R14, R14
-	FMOVS F2, (R14)
-	ADD   R7, R14, R14
-	FMOVS F3, (R14)
-	ADD   R7, R14, R14
-	FMOVS F4, (R14)
-	ADD   R7, R14, R14
-	FMOVS F5, (R14)
-	ADD   R7, R14, R14
-	SUB   $6, R12, R12
-	B     tilesx1
+	B endx1
 
 tile5x1:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	MOVD  R15, R4
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	MOVD  k+16(FP), R9
-	MOVD  R13, R10
-	SUBS  $4, R9, R9
-	BLT   rest5x1
+	SUBS $4, R3, R3
+	BLT  rest5x1
 
 loop5x1:
-	FMOVQ.P 16(R0), F5
-	FMOVQ.P 16(R1), F6
-	FMOVQ.P 16(R2), F7
-	FMOVQ.P 16(R3), F8
-	FMOVQ.P 16(R4), F9
-	FMOVS   (R10), F10
-	ADD     R6, R10, R10
-	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
-	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	FMOVS   (R10), F10
-	ADD     R6, R10, R10
-	WORD    $0x4fa51140 // fmla v0.4s, v10.4s, v5.s[1]
-	WORD    $0x4fa61141 // fmla v1.4s, v10.4s, v6.s[1]
-	WORD    $0x4fa71142 // fmla v2.4s, v10.4s, v7.s[1]
-	WORD    $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
-	WORD    $0x4fa91144 // fmla v4.4s, v10.4s, v9.s[1]
-	FMOVS   (R10), F10
-	ADD     R6, R10, R10
-	WORD    $0x4f851940 // fmla v0.4s, v10.4s, v5.s[2]
-	WORD    $0x4f861941 // fmla v1.4s, v10.4s, v6.s[2]
-	WORD    $0x4f871942 // fmla v2.4s, v10.4s, v7.s[2]
-	WORD    $0x4f881943 // fmla v3.4s, v10.4s, v8.s[2]
-	WORD    $0x4f891944 // fmla v4.4s, v10.4s, v9.s[2]
-	FMOVS   (R10), F10
-	ADD     R6, R10, R10
-	WORD    $0x4fa51940 // fmla v0.4s, v10.4s, v5.s[3]
-	WORD    $0x4fa61941 // fmla v1.4s, v10.4s, v6.s[3]
-	WORD    $0x4fa71942 // fmla v2.4s, v10.4s, v7.s[3]
-	WORD    $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
-	WORD    $0x4fa91944 // fmla v4.4s, v10.4s, v9.s[3]
-	SUBS    $4, R9, R9
+	FMOVQ.P 16(R4), F0
+	FMOVQ.P 16(R5), F1
+	FMOVQ.P 16(R6), F2
+	FMOVQ.P 16(R7), F3
+	FMOVQ.P 16(R8), F4
+	FMOVS   (R2), F5
+	ADD     R11, R2, R2
+	WORD    $0x4f8010a8 // fmla v8.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310ab // fmla v11.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410ac // fmla v12.4s, v5.4s, v4.s[0]
+	FMOVS   (R2), F5
+	ADD     R11, R2, R2
+	WORD    $0x4fa010a8 // fmla v8.4s, v5.4s, v0.s[1]
+	WORD    $0x4fa110a9 // fmla v9.4s, v5.4s, v1.s[1]
+	WORD    $0x4fa210aa // fmla v10.4s, v5.4s, v2.s[1]
+	WORD    $0x4fa310ab // fmla v11.4s, v5.4s, v3.s[1]
+	WORD    $0x4fa410ac // fmla v12.4s, v5.4s, v4.s[1]
+	FMOVS   (R2), F5
+	ADD     R11, R2, R2
+	WORD    $0x4f8018a8 // fmla v8.4s, v5.4s, v0.s[2]
+	WORD    $0x4f8118a9 // fmla v9.4s, v5.4s, v1.s[2]
+	WORD    $0x4f8218aa // fmla v10.4s, v5.4s, v2.s[2]
+	WORD    $0x4f8318ab // fmla v11.4s, v5.4s, v3.s[2]
+	WORD    $0x4f8418ac // fmla v12.4s, v5.4s, v4.s[2]
+	FMOVS   (R2), F5
+	ADD     R11, R2, R2
+	WORD    $0x4fa018a8 // fmla v8.4s, v5.4s, v0.s[3]
+	WORD    $0x4fa118a9 // fmla v9.4s, v5.4s, v1.s[3]
+	WORD    $0x4fa218aa // fmla v10.4s, v5.4s, v2.s[3]
+	WORD    $0x4fa318ab // fmla v11.4s, v5.4s, v3.s[3]
+	WORD    $0x4fa418ac // fmla v12.4s, v5.4s, v4.s[3]
+	SUBS    $4, R3, R3
 	BGE     loop5x1
 
 rest5x1:
-	ADD $4, R9, R9
-	CBZ R9, sum5x1
+	ADD $4, R3, R3
+	CBZ R3, sum5x1
 
 one5x1:
-	FMOVS.P 4(R0), F5
-	FMOVS.P 4(R1), F6
-	FMOVS.P 4(R2), F7
-	FMOVS.P 4(R3), F8
-	FMOVS.P 4(R4), F9
-	FMOVS   (R10), F10
-	ADD     R6, R10, R10
-	WORD    $0x4f851140 // fmla v0.4s, v10.4s, v5.s[0]
-	WORD    $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD    $0x4f871142 // fmla v2.4s, v10.4s, v7.s[0]
-	WORD    $0x4f881143 // fmla v3.4s, v10.4s, v8.s[0]
-	WORD    $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
-	SUBS    $1, R9, R9
+	FMOVS.P 4(R4), F0
+	FMOVS.P 4(R5), F1
+	FMOVS.P 4(R6), F2
+	FMOVS.P 4(R7), F3
+	FMOVS.P 4(R8), F4
+	FMOVS   (R2), F5
+	ADD     R11, R2, R2
+	WORD    $0x4f8010a8 // fmla v8.4s, v5.4s, v0.s[0]
+	WORD    $0x4f8110a9 // fmla v9.4s, v5.4s, v1.s[0]
+	WORD    $0x4f8210aa // fmla v10.4s, v5.4s, v2.s[0]
+	WORD    $0x4f8310ab // fmla v11.4s, v5.4s, v3.s[0]
+	WORD    $0x4f8410ac // fmla v12.4s, v5.4s, v4.s[0]
+	SUBS    $1, R3, R3
 	BNE     one5x1
 
 sum5x1:
-	FMOVS alpha+24(FP), F5
-	VDUP  V5.S[0], V5.S4
-	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	// beta = 0 must not read C
-	CBZ   R8, store5x1
-	MOVD  R14, R0
-	FMOVS beta+128(FP), F5
-	VDUP  V5.S[0], V5.S4
-	FMOVS (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V0.S4
-	FMOVS (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V1.S4
-	FMOVS (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V2.S4
-	FMOVS (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V3.S4
-	FMOVS (R0), F6
-	ADD   R7, R0, R0
-	VFMLA V6.S4, V5.S4, V4.S4
-
-store5x1:
-	FMOVS F0, (R14)
-	ADD   R7, R14, R14
-	FMOVS F1, (R14)
-	ADD   R7, R14, R14
-	FMOVS F2, (R14)
-	ADD   R7, R14, R14
-	FMOVS F3, (R14)
-	ADD   R7, R14, R14
-	FMOVS F4, (R14)
-	ADD   R7, R14, R14
-	SUB   $5, R12, R12
-	B     tilesx1
+	B endx1
 
 tile4x1:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	MOVD  R15, R3
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	MOVD  k+16(FP), R4
-	MOVD  R13, R9
-	SUBS  $4, R4, R4
-	BLT   rest4x1
+	SUBS $4, R3, R3
+	BLT  rest4x1
 
 loop4x1:
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R1), F5
-	FMOVQ.P 16(R2), F6
-	FMOVQ.P 16(R3), F7
-	FMOVS   (R9), F8
-	ADD     R6, R9, R9
-	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
-	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
-	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
-	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
-	FMOVS   (R9), F8
-	ADD     R6, R9, R9
-	WORD    $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
-	WORD    $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
-	WORD    $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
-	WORD    $0x4fa71103 // fmla v3.4s, v8.4s, v7.s[1]
-	FMOVS   (R9), F8
-	ADD     R6, R9, R9
-	WORD    $0x4f841900 // fmla v0.4s, v8.4s, v4.s[2]
-	WORD    $0x4f851901 // fmla v1.4s, v8.4s, v5.s[2]
-	WORD    $0x4f861902 // fmla v2.4s, v8.4s, v6.s[2]
-	WORD    $0x4f871903 // fmla v3.4s, v8.4s, v7.s[2]
-	FMOVS   (R9), F8
-	ADD     R6, R9, R9
-	WORD    $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
-	WORD    $0x4fa51901 // fmla v1.4s, v8.4s, v5.s[3]
-	WORD    $0x4fa61902 // fmla v2.4s, v8.4s, v6.s[3]
-	WORD    $0x4fa71903 // fmla v3.4s, v8.4s, v7.s[3]
-	SUBS    $4, R4, R4
+	FMOVQ.P 16(R4), F0
+	FMOVQ.P 16(R5), F1
+	FMOVQ.P 16(R6), F2
+	FMOVQ.P 16(R7), F3
+	FMOVS   (R2), F4
+	ADD     R11, R2, R2
+	WORD    $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811089 // fmla v9.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
+	WORD    $0x4f83108b // fmla v11.4s, v4.4s, v3.s[0]
+	FMOVS   (R2), F4
+	ADD     R11, R2, R2
+	WORD    $0x4fa01088 // fmla v8.4s, v4.4s, v0.s[1]
+	WORD    $0x4fa11089 // fmla v9.4s, v4.4s, v1.s[1]
+	WORD    $0x4fa2108a // fmla v10.4s, v4.4s, v2.s[1]
+	WORD    $0x4fa3108b // fmla v11.4s, v4.4s, v3.s[1]
+	FMOVS   (R2), F4
+	ADD     R11, R2, R2
+	WORD    $0x4f801888 // fmla v8.4s, v4.4s, v0.s[2]
+	WORD    $0x4f811889 // fmla v9.4s, v4.4s, v1.s[2]
+	WORD    $0x4f82188a // fmla v10.4s, v4.4s, v2.s[2]
+	WORD    $0x4f83188b // fmla v11.4s, v4.4s, v3.s[2]
+	FMOVS   (R2), F4
+	ADD     R11, R2, R2
+	WORD    $0x4fa01888 // fmla v8.4s, v4.4s, v0.s[3]
+	WORD    $0x4fa11889 // fmla v9.4s, v4.4s, v1.s[3]
+	WORD    $0x4fa2188a // fmla v10.4s, v4.4s, v2.s[3]
+	WORD    $0x4fa3188b // fmla v11.4s, v4.4s, v3.s[3]
+	SUBS    $4, R3, R3
 	BGE     loop4x1
 
 rest4x1:
-	ADD $4, R4, R4
-	CBZ R4, sum4x1
+	ADD $4, R3, R3
+	CBZ R3, sum4x1
 
 one4x1:
-	FMOVS.P 4(R0), F4
-	FMOVS.P 4(R1), F5
-	FMOVS.P 4(R2), F6
-	FMOVS.P 4(R3), F7
-	FMOVS   (R9), F8
-	ADD     R6, R9, R9
-	WORD    $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
-	WORD    $0x4f851101 // fmla v1.4s, v8.4s, v5.s[0]
-	WORD    $0x4f861102 // fmla v2.4s, v8.4s, v6.s[0]
-	WORD    $0x4f871103 // fmla v3.4s, v8.4s, v7.s[0]
-	SUBS    $1, R4, R4
+	FMOVS.P 4(R4), F0
+	FMOVS.P 4(R5), F1
+	FMOVS.P 4(R6), F2
+	FMOVS.P 4(R7), F3
+	FMOVS   (R2), F4
+	ADD     R11, R2, R2
+	WORD    $0x4f801088 // fmla v8.4s, v4.4s, v0.s[0]
+	WORD    $0x4f811089 // fmla v9.4s, v4.4s, v1.s[0]
+	WORD    $0x4f82108a // fmla v10.4s, v4.4s, v2.s[0]
+	WORD    $0x4f83108b // fmla v11.4s, v4.4s, v3.s[0]
+	SUBS    $1, R3, R3
 	BNE     one4x1
 
 sum4x1:
-	FMOVS alpha+24(FP), F4
-	VDUP  V4.S[0], V4.S4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	// beta = 0 must not read C
-	CBZ   R8, store4x1
-	MOVD  R14, R0
-	FMOVS beta+128(FP), F4
-	VDUP  V4.S[0], V4.S4
-	FMOVS (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V0.S4
-	FMOVS (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V1.S4
-	FMOVS (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V2.S4
-	FMOVS (R0), F5
-	ADD   R7, R0, R0
-	VFMLA V5.S4, V4.S4, V3.S4
-
-store4x1:
-	FMOVS F0, (R14)
-	ADD   R7, R14, R14
-	FMOVS F1, (R14)
-	ADD   R7, R14, R14
-	FMOVS F2, (R14)
-	ADD   R7, R14, R14
-	FMOVS F3, (R14)
-	ADD   R7, R14, R14
-	SUB   $4, R12, R12
-	B     tilesx1
+	B endx1
 
 tile3x1:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	MOVD  R15, R2
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	MOVD  k+16(FP), R3
-	MOVD  R13, R4
-	SUBS  $4, R3, R3
-	BLT   rest3x1
+	SUBS $4, R3, R3
+	BLT  rest3x1
 
 loop3x1:
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R1), F4
-	FMOVQ.P 16(R2), F5
-	FMOVS   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
-	FMOVS   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4fa310c0 // fmla v0.4s, v6.4s, v3.s[1]
-	WORD    $0x4fa410c1 // fmla v1.4s, v6.4s, v4.s[1]
-	WORD    $0x4fa510c2 // fmla v2.4s, v6.4s, v5.s[1]
-	FMOVS   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8318c0 // fmla v0.4s, v6.4s, v3.s[2]
-	WORD    $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
-	WORD    $0x4f8518c2 // fmla v2.4s, v6.4s, v5.s[2]
-	FMOVS   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4fa318c0 // fmla v0.4s, v6.4s, v3.s[3]
-	WORD    $0x4fa418c1 // fmla v1.4s, v6.4s, v4.s[3]
-	WORD    $0x4fa518c2 // fmla v2.4s, v6.4s, v5.s[3]
+	FMOVQ.P 16(R4), F0
+	FMOVQ.P 16(R5), F1
+	FMOVQ.P 16(R6), F2
+	FMOVS   (R2), F3
+	ADD     R11, R2, R2
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
+	FMOVS   (R2), F3
+	ADD     R11, R2, R2
+	WORD    $0x4fa01068 // fmla v8.4s, v3.4s, v0.s[1]
+	WORD    $0x4fa11069 // fmla v9.4s, v3.4s, v1.s[1]
+	WORD    $0x4fa2106a // fmla v10.4s, v3.4s, v2.s[1]
+	FMOVS   (R2), F3
+	ADD     R11, R2, R2
+	WORD    $0x4f801868 // fmla v8.4s, v3.4s, v0.s[2]
+	WORD    $0x4f811869 // fmla v9.4s, v3.4s, v1.s[2]
+	WORD    $0x4f82186a // fmla v10.4s, v3.4s, v2.s[2]
+	FMOVS   (R2), F3
+	ADD     R11, R2, R2
+	WORD    $0x4fa01868 // fmla v8.4s, v3.4s, v0.s[3]
+	WORD    $0x4fa11869 // fmla v9.4s, v3.4s, v1.s[3]
+	WORD    $0x4fa2186a // fmla v10.4s, v3.4s, v2.s[3]
 	SUBS    $4, R3, R3
 	BGE     loop3x1
 
@@ -4333,177 +3329,182 @@ rest3x1:
 	CBZ R3, sum3x1
 
 one3x1:
-	FMOVS.P 4(R0), F3
-	FMOVS.P 4(R1), F4
-	FMOVS.P 4(R2), F5
-	FMOVS   (R4), F6
-	ADD     R6, R4, R4
-	WORD    $0x4f8310c0 // fmla v0.4s, v6.4s, v3.s[0]
-	WORD    $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
-	WORD    $0x4f8510c2 // fmla v2.4s, v6.4s, v5.s[0]
+	FMOVS.P 4(R4), F0
+	FMOVS.P 4(R5), F1
+	FMOVS.P 4(R6), F2
+	FMOVS   (R2), F3
+	ADD     R11, R2, R2
+	WORD    $0x4f801068 // fmla v8.4s, v3.4s, v0.s[0]
+	WORD    $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
+	WORD    $0x4f82106a // fmla v10.4s, v3.4s, v2.s[0]
 	SUBS    $1, R3, R3
 	BNE     one3x1
 
 sum3x1:
-	FMOVS alpha+24(FP), F3
-	VDUP  V3.S[0], V3.S4
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	// beta = 0 must not read C
-	CBZ   R8, store3x1
-	MOVD  R14, R0
-	FMOVS beta+128(FP), F3
-	VDUP  V3.S[0], V3.S4
-	FMOVS (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V0.S4
-	FMOVS (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V1.S4
-	FMOVS (R0), F4
-	ADD   R7, R0, R0
-	VFMLA V4.S4, V3.S4, V2.S4
-
-store3x1:
-	FMOVS F0, (R14)
-	ADD   R7, R14, R14
-	FMOVS F1, (R14)
-	ADD   R7, R14, R14
-	FMOVS F2, (R14)
-	ADD   R7, R14, R14
-	SUB   $3, R12, R12
-	B     tilesx1
+	B endx1
 
 tile2x1:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	MOVD  R15, R1
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	MOVD  k+16(FP), R2
-	MOVD  R13, R3
-	SUBS  $4, R2, R2
-	BLT   rest2x1
+	SUBS $4, R3, R3
+	BLT  rest2x1
 
 loop2x1:
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R1), F3
-	FMOVS   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
-	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	FMOVS   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4fa21080 // fmla v0.4s, v4.4s, v2.s[1]
-	WORD    $0x4fa31081 // fmla v1.4s, v4.4s, v3.s[1]
-	FMOVS   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821880 // fmla v0.4s, v4.4s, v2.s[2]
-	WORD    $0x4f831881 // fmla v1.4s, v4.4s, v3.s[2]
-	FMOVS   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4fa21880 // fmla v0.4s, v4.4s, v2.s[3]
-	WORD    $0x4fa31881 // fmla v1.4s, v4.4s, v3.s[3]
-	SUBS    $4, R2, R2
+	FMOVQ.P 16(R4), F0
+	FMOVQ.P 16(R5), F1
+	FMOVS   (R2), F2
+	ADD     R11, R2, R2
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811049 // fmla v9.4s, v2.4s, v1.s[0]
+	FMOVS   (R2), F2
+	ADD     R11, R2, R2
+	WORD    $0x4fa01048 // fmla v8.4s, v2.4s, v0.s[1]
+	WORD    $0x4fa11049 // fmla v9.4s, v2.4s, v1.s[1]
+	FMOVS   (R2), F2
+	ADD     R11, R2, R2
+	WORD    $0x4f801848 // fmla v8.4s, v2.4s, v0.s[2]
+	WORD    $0x4f811849 // fmla v9.4s, v2.4s, v1.s[2]
+	FMOVS   (R2), F2
+	ADD     R11, R2, R2
+	WORD    $0x4fa01848 // fmla v8.4s, v2.4s, v0.s[3]
+	WORD    $0x4fa11849 // fmla v9.4s, v2.4s, v1.s[3]
+	SUBS    $4, R3, R3
 	BGE     loop2x1
 
 rest2x1:
-	ADD $4, R2, R2
-	CBZ R2, sum2x1
+	ADD $4, R3, R3
+	CBZ R3, sum2x1
 
 one2x1:
-	FMOVS.P 4(R0), F2
-	FMOVS.P 4(R1), F3
-	FMOVS   (R3), F4
-	ADD     R6, R3, R3
-	WORD    $0x4f821080 // fmla v0.4s, v4.4s, v2.s[0]
-	WORD    $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
-	SUBS    $1, R2, R2
+	FMOVS.P 4(R4), F0
+	FMOVS.P 4(R5), F1
+	FMOVS   (R2), F2
+	ADD     R11, R2, R2
+	WORD    $0x4f801048 // fmla v8.4s, v2.4s, v0.s[0]
+	WORD    $0x4f811049 // fmla v9.4s, v2.4s, v1.s[0]
+	SUBS    $1, R3, R3
 	BNE     one2x1
 
 sum2x1:
-	FMOVS alpha+24(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	// beta = 0 must not read C
-	CBZ   R8, store2x1
-	MOVD  R14, R0
-	FMOVS beta+128(FP), F2
-	VDUP  V2.S[0], V2.S4
-	FMOVS (R0), F3
-	ADD   R7, R0, R0
-	VFMLA V3.S4, V2.S4, V0.S4
-	FMOVS (R0), F3
-	ADD   R7, R0, R0
-	VFMLA V3.S4, V2.S4, V1.S4
-
-store2x1:
-	FMOVS F0, (R14)
-	ADD   R7, R14, R14
-	FMOVS F1, (R14)
-	ADD   R7, R14, R14
-	SUB   $2, R12, R12
-	B     tilesx1
+	B endx1
 
 tile1x1:
-	MOVD  R15, R0
-	ADD   R5, R15, R15
-	VMOVI $0, V0.B16
-	MOVD  k+16(FP), R1
-	MOVD  R13, R2
-	SUBS  $4, R1, R1
-	BLT   rest1x1
+	SUBS $4, R3, R3
+	BLT  rest1x1
 
 loop1x1:
-	FMOVQ.P 16(R0), F1
-	FMOVS   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	FMOVS   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4fa11040 // fmla v0.4s, v2.4s, v1.s[1]
-	FMOVS   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811840 // fmla v0.4s, v2.4s, v1.s[2]
-	FMOVS   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4fa11840 // fmla v0.4s, v2.4s, v1.s[3]
-	SUBS    $4, R1, R1
+	FMOVQ.P 16(R4), F0
+	FMOVS   (R2), F1
+	ADD     R11, R2, R2
+	WORD    $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
+	FMOVS   (R2), F1
+	ADD     R11, R2, R2
+	WORD    $0x4fa01028 // fmla v8.4s, v1.4s, v0.s[1]
+	FMOVS   (R2), F1
+	ADD     R11, R2, R2
+	WORD    $0x4f801828 // fmla v8.4s, v1.4s, v0.s[2]
+	FMOVS   (R2), F1
+	ADD     R11, R2, R2
+	WORD    $0x4fa01828 // fmla v8.4s, v1.4s, v0.s[3]
+	SUBS    $4, R3, R3
 	BGE     loop1x1
 
 rest1x1:
-	ADD $4, R1, R1
-	CBZ R1, sum1x1
+	ADD $4, R3, R3
+	CBZ R3, sum1x1
 
 one1x1:
-	FMOVS.P 4(R0), F1
-	FMOVS   (R2), F2
-	ADD     R6, R2, R2
-	WORD    $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
-	SUBS    $1, R1, R1
+	FMOVS.P 4(R4), F0
+	FMOVS   (R2), F1
+	ADD     R11, R2, R2
+	WORD    $0x4f801028 // fmla v8.4s, v1.4s, v0.s[0]
+	SUBS    $1, R3, R3
 	BNE     one1x1
 
 sum1x1:
+	B endx1
+
+endx1:
 	FMOVS alpha+24(FP), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	CBNZ  R13, addx1
 	// beta = 0 must not read C
-	CBZ   R8, store1x1
-	MOVD  R14, R0
-	FMOVS beta+128(FP), F1
-	VDUP  V1.S[0], V1.S4
-	FMOVS (R0), F2
-	ADD   R7, R0, R0
-	VFMLA V2.S4, V1.S4, V0.S4
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	FMOVS F8, (R15)
+	ADD   R12, R15, R15
+	CMP   $1, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVS F9, (R15)
+	ADD   R12, R15, R15
+	CMP   $2, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVS F10, (R15)
+	ADD   R12, R15, R15
+	CMP   $3, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	FMOVS F11, (R15)
+	ADD   R12, R15, R15
+	CMP   $4, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVS F12, (R15)
+	ADD   R12, R15, R15
+	CMP   $5, R1
+	BEQ   nextx1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVS F0, (R15)
+	ADD   R12, R15, R15
+	B     nextx1
 
-store1x1:
-	FMOVS F0, (R14)
-	ADD   R7, R14, R14
-	SUB   $1, R12, R12
-	B     tilesx1
+addx1:
+	FMOVS beta+128(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	FMOVS (R15), F3
+	VFMLA V3.S4, V2.S4, V8.S4
+	FMOVS F8, (R15)
+	ADD   R12, R15, R15
+	CMP   $1, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVS (R15), F3
+	VFMLA V3.S4, V2.S4, V9.S4
+	FMOVS F9, (R15)
+	ADD   R12, R15, R15
+	CMP   $2, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	FMOVS (R15), F3
+	VFMLA V3.S4, V2.S4, V10.S4
+	FMOVS F10, (R15)
+	ADD   R12, R15, R15
+	CMP   $3, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	FMOVS (R15), F3
+	VFMLA V3.S4, V2.S4, V11.S4
+	FMOVS F11, (R15)
+	ADD   R12, R15, R15
+	CMP   $4, R1
+	BEQ   nextx1
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVS (R15), F3
+	VFMLA V3.S4, V2.S4, V12.S4
+	FMOVS F12, (R15)
+	ADD   R12, R15, R15
+	CMP   $5, R1
+	BEQ   nextx1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVS (R15), F1
+	VFMLA V1.S4, V2.S4, V0.S4
+	FMOVS F0, (R15)
+	ADD   R12, R15, R15
+	B     nextx1
+
+nextx1:
+	SUB R1, R19, R19
+	B   tilesx1
 
 donex1:
 
@@ -4512,7 +3513,7 @@ narrower6:
 
 // func gemmPackNEON(m int, n int, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
 TEXT ·gemmPackNEON(SB), NOSPLIT, $0-160
-	MOVD  b_base+64(FP), R13
+	MOVD  b_base+64(FP), R7
 	MOVD  c_base+128(FP), R0
 	MOVD  lda+56(FP), R1
 	LSL   $2, R1, R1
@@ -4525,54 +3526,54 @@ TEXT ·gemmPackNEON(SB), NOSPLIT, $0-160
 	LSL   $33, R4, R4
 	MOVD  dst_base+96(FP), R5
 	MOVD  a_base+32(FP), R6
-	MOVD  R6, R7
-	ADD   R1, R6, R6
-	MOVD  R6, R8
-	ADD   R1, R6, R6
+	MOVD  k+16(FP), R8
 	MOVD  R6, R9
-	ADD   R1, R6, R6
-	MOVD  R6, R10
-	ADD   R1, R6, R6
-	MOVD  R6, R11
-	ADD   R1, R6, R6
-	MOVD  R6, R12
 	ADD   R1, R6, R6
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V9.B16
+	MOVD  R6, R10
+	ADD   R1, R6, R6
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V12.B16
+	MOVD  R6, R11
+	ADD   R1, R6, R6
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V15.B16
+	MOVD  R6, R12
+	ADD   R1, R6, R6
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V18.B16
+	MOVD  R6, R13
+	ADD   R1, R6, R6
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V21.B16
+	MOVD  R6, R14
+	ADD   R1, R6, R6
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
 	VMOVI $0, V24.B16
 	VMOVI $0, V25.B16
-	MOVD  k+16(FP), R1
-	SUBS  $4, R1, R1
+	SUBS  $4, R8, R8
 	BLT   rest
 
 loop:
-	FMOVQ.P 16(R7), F26
-	FMOVQ.P 16(R8), F27
-	FMOVQ.P 16(R9), F28
-	FMOVQ.P 16(R10), F29
-	FMOVQ.P 16(R11), F30
-	FMOVQ.P 16(R12), F31
-	FLDPQ   (R13), (F0, F1)
+	FMOVQ.P 16(R9), F26
+	FMOVQ.P 16(R10), F27
+	FMOVQ.P 16(R11), F28
+	FMOVQ.P 16(R12), F29
+	FMOVQ.P 16(R13), F30
+	FMOVQ.P 16(R14), F31
+	FLDPQ   (R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
@@ -4587,10 +3588,10 @@ loop:
 	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	FLDPQ   32(R13), (F0, F1)
+	FLDPQ   32(R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
-	ADD     R2, R13, R13
+	ADD     R2, R7, R7
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
@@ -4603,7 +3604,7 @@ loop:
 	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
-	FLDPQ   (R13), (F0, F1)
+	FLDPQ   (R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
 	WORD    $0x4fba1007 // fmla v7.4s, v0.4s, v26.s[1]
@@ -4618,10 +3619,10 @@ loop:
 	WORD    $0x4fbd1031 // fmla v17.4s, v1.4s, v29.s[1]
 	WORD    $0x4fbe1034 // fmla v20.4s, v1.4s, v30.s[1]
 	WORD    $0x4fbf1037 // fmla v23.4s, v1.4s, v31.s[1]
-	FLDPQ   32(R13), (F0, F1)
+	FLDPQ   32(R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
-	ADD     R2, R13, R13
+	ADD     R2, R7, R7
 	WORD    $0x4fba1006 // fmla v6.4s, v0.4s, v26.s[1]
 	WORD    $0x4fbb1005 // fmla v5.4s, v0.4s, v27.s[1]
 	WORD    $0x4fbc1004 // fmla v4.4s, v0.4s, v28.s[1]
@@ -4634,7 +3635,7 @@ loop:
 	WORD    $0x4fbd1032 // fmla v18.4s, v1.4s, v29.s[1]
 	WORD    $0x4fbe1035 // fmla v21.4s, v1.4s, v30.s[1]
 	WORD    $0x4fbf1039 // fmla v25.4s, v1.4s, v31.s[1]
-	FLDPQ   (R13), (F0, F1)
+	FLDPQ   (R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
 	WORD    $0x4f9a1807 // fmla v7.4s, v0.4s, v26.s[2]
@@ -4649,10 +3650,10 @@ loop:
 	WORD    $0x4f9d1831 // fmla v17.4s, v1.4s, v29.s[2]
 	WORD    $0x4f9e1834 // fmla v20.4s, v1.4s, v30.s[2]
 	WORD    $0x4f9f1837 // fmla v23.4s, v1.4s, v31.s[2]
-	FLDPQ   32(R13), (F0, F1)
+	FLDPQ   32(R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
-	ADD     R2, R13, R13
+	ADD     R2, R7, R7
 	WORD    $0x4f9a1806 // fmla v6.4s, v0.4s, v26.s[2]
 	WORD    $0x4f9b1805 // fmla v5.4s, v0.4s, v27.s[2]
 	WORD    $0x4f9c1804 // fmla v4.4s, v0.4s, v28.s[2]
@@ -4665,7 +3666,7 @@ loop:
 	WORD    $0x4f9d1832 // fmla v18.4s, v1.4s, v29.s[2]
 	WORD    $0x4f9e1835 // fmla v21.4s, v1.4s, v30.s[2]
 	WORD    $0x4f9f1839 // fmla v25.4s, v1.4s, v31.s[2]
-	FLDPQ   (R13), (F0, F1)
+	FLDPQ   (R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
 	WORD    $0x4fba1807 // fmla v7.4s, v0.4s, v26.s[3]
@@ -4680,10 +3681,10 @@ loop:
 	WORD    $0x4fbd1831 // fmla v17.4s, v1.4s, v29.s[3]
 	WORD    $0x4fbe1834 // fmla v20.4s, v1.4s, v30.s[3]
 	WORD    $0x4fbf1837 // fmla v23.4s, v1.4s, v31.s[3]
-	FLDPQ   32(R13), (F0, F1)
+	FLDPQ   32(R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
-	ADD     R2, R13, R13
+	ADD     R2, R7, R7
 	WORD    $0x4fba1806 // fmla v6.4s, v0.4s, v26.s[3]
 	WORD    $0x4fbb1805 // fmla v5.4s, v0.4s, v27.s[3]
 	WORD    $0x4fbc1804 // fmla v4.4s, v0.4s, v28.s[3]
@@ -4696,21 +3697,21 @@ loop:
 	WORD    $0x4fbd1832 // fmla v18.4s, v1.4s, v29.s[3]
 	WORD    $0x4fbe1835 // fmla v21.4s, v1.4s, v30.s[3]
 	WORD    $0x4fbf1839 // fmla v25.4s, v1.4s, v31.s[3]
-	SUBS    $4, R1, R1
+	SUBS    $4, R8, R8
 	BGE     loop
 
 rest:
-	ADD $4, R1, R1
-	CBZ R1, sum
+	ADD $4, R8, R8
+	CBZ R8, sum
 
 one:
-	FMOVS.P 4(R7), F26
-	FMOVS.P 4(R8), F27
-	FMOVS.P 4(R9), F28
-	FMOVS.P 4(R10), F29
-	FMOVS.P 4(R11), F30
-	FMOVS.P 4(R12), F31
-	FLDPQ   (R13), (F0, F1)
+	FMOVS.P 4(R9), F26
+	FMOVS.P 4(R10), F27
+	FMOVS.P 4(R11), F28
+	FMOVS.P 4(R12), F29
+	FMOVS.P 4(R13), F30
+	FMOVS.P 4(R14), F31
+	FLDPQ   (R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
 	WORD    $0x4f9a1007 // fmla v7.4s, v0.4s, v26.s[0]
@@ -4725,10 +3726,10 @@ one:
 	WORD    $0x4f9d1031 // fmla v17.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1034 // fmla v20.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	FLDPQ   32(R13), (F0, F1)
+	FLDPQ   32(R7), (F0, F1)
 	FSTPQ   (F0, F1), (R5)
 	ADD     $32, R5, R5
-	ADD     R2, R13, R13
+	ADD     R2, R7, R7
 	WORD    $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
 	WORD    $0x4f9b1005 // fmla v5.4s, v0.4s, v27.s[0]
 	WORD    $0x4f9c1004 // fmla v4.4s, v0.4s, v28.s[0]
@@ -4741,101 +3742,140 @@ one:
 	WORD    $0x4f9d1032 // fmla v18.4s, v1.4s, v29.s[0]
 	WORD    $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
 	WORD    $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
-	SUBS    $1, R1, R1
+	SUBS    $1, R8, R8
 	BNE     one
 
 sum:
-	FMOVS alpha+24(FP), F0
-	VDUP  V0.S[0], V0.S4
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
-	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
-	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
-	// beta = 0 must not read C
-	CBZ   R4, store
-	MOVD  R0, R1
-	FMOVS beta+120(FP), F26
+	FMOVS alpha+24(FP), F26
 	VDUP  V26.S[0], V26.S4
-	FLDPQ (R1), (F0, F1)
-	VFMLA V0.S4, V26.S4, V7.S4
-	VFMLA V1.S4, V26.S4, V8.S4
-	FLDPQ 32(R1), (F0, F1)
-	ADD   R3, R1, R1
-	VFMLA V0.S4, V26.S4, V6.S4
-	VFMLA V1.S4, V26.S4, V9.S4
-	FLDPQ (R1), (F0, F1)
-	VFMLA V0.S4, V26.S4, V10.S4
-	VFMLA V1.S4, V26.S4, V11.S4
-	FLDPQ 32(R1), (F0, F1)
-	ADD   R3, R1, R1
-	VFMLA V0.S4, V26.S4, V5.S4
-	VFMLA V1.S4, V26.S4, V12.S4
-	FLDPQ (R1), (F0, F1)
-	VFMLA V0.S4, V26.S4, V13.S4
-	VFMLA V1.S4, V26.S4, V14.S4
-	FLDPQ 32(R1), (F0, F1)
-	ADD   R3, R1, R1
-	VFMLA V0.S4, V26.S4, V4.S4
-	VFMLA V1.S4, V26.S4, V15.S4
-	FLDPQ (R1), (F0, F1)
-	VFMLA V0.S4, V26.S4, V16.S4
-	VFMLA V1.S4, V26.S4, V17.S4
-	FLDPQ 32(R1), (F0, F1)
-	ADD   R3, R1, R1
-	VFMLA V0.S4, V26.S4, V3.S4
-	VFMLA V1.S4, V26.S4, V18.S4
-	FLDPQ (R1), (F0, F1)
-	VFMLA V0.S4, V26.S4, V19.S4
-	VFMLA V1.S4, V26.S4, V20.S4
-	FLDPQ 32(R1), (F0, F1)
-	ADD   R3, R1, R1
-	VFMLA V0.S4, V26.S4, V2.S4
-	VFMLA V1.S4, V26.S4, V21.S4
-	FLDPQ (R1), (F0, F1)
-	VFMLA V0.S4, V26.S4, V22.S4
-	VFMLA V1.S4, V26.S4, V23.S4
-	FLDPQ 32(R1), (F0, F1)
-	ADD   R3, R1, R1
-	VFMLA V0.S4, V26.S4, V24.S4
-	VFMLA V1.S4, V26.S4, V25.S4
-
-store:
+	CBNZ  R4, addpack
+	// beta = 0 must not read C
+	WORD  $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
+	WORD  $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD  $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
+	WORD  $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
 	FSTPQ (F7, F8), (R0)
 	FSTPQ (F6, F9), 32(R0)
 	ADD   R3, R0, R0
+	WORD  $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
+	WORD  $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
+	WORD  $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD  $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
 	FSTPQ (F10, F11), (R0)
 	FSTPQ (F5, F12), 32(R0)
 	ADD   R3, R0, R0
+	WORD  $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD  $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	WORD  $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD  $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
 	FSTPQ (F13, F14), (R0)
 	FSTPQ (F4, F15), 32(R0)
 	ADD   R3, R0, R0
+	WORD  $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD  $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD  $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
+	WORD  $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
 	FSTPQ (F16, F17), (R0)
 	FSTPQ (F3, F18), 32(R0)
 	ADD   R3, R0, R0
+	WORD  $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
+	WORD  $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD  $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
+	WORD  $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
 	FSTPQ (F19, F20), (R0)
 	FSTPQ (F2, F21), 32(R0)
 	ADD   R3, R0, R0
+	WORD  $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD  $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD  $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD  $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
 	FSTPQ (F22, F23), (R0)
 	FSTPQ (F24, F25), 32(R0)
 	ADD   R3, R0, R0
+	B     packed
+
+addpack:
+	FMOVS beta+120(FP), F27
+	VDUP  V27.S[0], V27.S4
+	WORD  $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
+	WORD  $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD  $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
+	WORD  $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
+	FLDPQ (R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V7.S4
+	VFMLA V1.S4, V27.S4, V8.S4
+	FLDPQ 32(R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V6.S4
+	VFMLA V1.S4, V27.S4, V9.S4
+	FSTPQ (F7, F8), (R0)
+	FSTPQ (F6, F9), 32(R0)
+	ADD   R3, R0, R0
+	WORD  $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
+	WORD  $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
+	WORD  $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD  $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
+	FLDPQ (R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V10.S4
+	VFMLA V1.S4, V27.S4, V11.S4
+	FLDPQ 32(R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V5.S4
+	VFMLA V1.S4, V27.S4, V12.S4
+	FSTPQ (F10, F11), (R0)
+	FSTPQ (F5, F12), 32(R0)
+	ADD   R3, R0, R0
+	WORD  $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD  $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	WORD  $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD  $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
+	FLDPQ (R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V13.S4
+	VFMLA V1.S4, V27.S4, V14.S4
+	FLDPQ 32(R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V4.S4
+	VFMLA V1.S4, V27.S4, V15.S4
+	FSTPQ (F13, F14), (R0)
+	FSTPQ (F4, F15), 32(R0)
+	ADD   R3, R0, R0
+	WORD  $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD  $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD  $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
+	WORD  $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
+	FLDPQ (R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V16.S4
+	VFMLA V1.S4, V27.S4, V17.S4
+	FLDPQ 32(R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V3.S4
+	VFMLA V1.S4, V27.S4, V18.S4
+	FSTPQ (F16, F17), (R0)
+	FSTPQ (F3, F18), 32(R0)
+	ADD   R3, R0, R0
+	WORD  $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
+	WORD  $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD  $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
+	WORD  $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	FLDPQ (R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V19.S4
+	VFMLA V1.S4, V27.S4, V20.S4
+	FLDPQ 32(R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V2.S4
+	VFMLA V1.S4, V27.S4, V21.S4
+	FSTPQ (F19, F20), (R0)
+	FSTPQ (F2, F21), 32(R0)
+	ADD   R3, R0, R0
+	WORD  $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD  $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD  $0x6e3adf18 // fmul v24.4s, v24.4s, v26.4s
+	WORD  $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	FLDPQ (R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V22.S4
+	VFMLA V1.S4, V27.S4, V23.S4
+	FLDPQ 32(R0), (F0, F1)
+	VFMLA V0.S4, V27.S4, V24.S4
+	VFMLA V1.S4, V27.S4, V25.S4
+	FSTPQ (F22, F23), (R0)
+	FSTPQ (F24, F25), 32(R0)
+	ADD   R3, R0, R0
+	B     packed
+
+packed:
 	RET

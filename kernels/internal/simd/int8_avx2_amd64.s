@@ -18,1137 +18,659 @@ TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $32-224
 
 tiles:
 	MOVQ (SP), AX
-	CMPQ AX, $+12
-	JGE  tile6
+	CMPQ AX, $+1
+	JLT  done
 	CMPQ AX, $+6
-	JLE  pick
+	JLE  begin
+	CMPQ AX, $+11
+	JGT  else1
 
 	// between one tile and two: halve, rounding up
 	ADDQ $+1, AX
 	SHRQ $0x01, AX
+	JMP  end2
 
-pick:
-	CMPQ AX, $+1
-	JLT  done
-	JEQ  tile1
-	CMPQ AX, $+2
-	JEQ  tile2
-	CMPQ AX, $+3
-	JEQ  tile3
-	CMPQ AX, $+4
-	JEQ  tile4
-	CMPQ AX, $+5
-	JEQ  tile5
+else1:
+	SUBQ AX, AX
+	ADDQ $+6, AX
 
-tile6:
-	MOVQ         lda+48(FP), CX
-	MOVQ         8(SP), AX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
+end2:
+begin:
+	MOVQ         lda+48(FP), DX
+	MOVQ         8(SP), CX
+	MOVQ         16(SP), BX
 	MOVQ         b_base+104(FP), BX
 	MOVQ         k+8(FP), SI
-	MOVQ         start_base+80(FP), DI
-	MOVQ         24(SP), R8
-	MOVQ         scale_base+56(FP), R9
-	SUBQ         R9, R8
-	LEAQ         (DI)(R8*1), DI
-	VPBROADCASTD (DI), Y0
-	VPBROADCASTD (DI), Y1
-	VPBROADCASTD 4(DI), Y2
-	VPBROADCASTD 4(DI), Y3
-	VPBROADCASTD 8(DI), Y4
-	VPBROADCASTD 8(DI), Y5
-	VPBROADCASTD 12(DI), Y6
-	VPBROADCASTD 12(DI), Y7
-	VPBROADCASTD 16(DI), Y8
-	VPBROADCASTD 16(DI), Y9
-	VPBROADCASTD 20(DI), Y10
-	VPBROADCASTD 20(DI), Y11
 	MOVQ         k+8(FP), DI
 	SHLQ         $0x04, DI
 	LEAQ         (DI)(BX*1), DI
+	MOVQ         start_base+80(FP), R8
+	MOVQ         24(SP), R9
+	MOVQ         scale_base+56(FP), R10
+	SUBQ         R10, R9
+	LEAQ         (R8)(R9*1), R8
+	VPBROADCASTD (R8), Y0
+	VPBROADCASTD (R8), Y1
+	CMPQ         AX, $+1
+	JEQ          tile1
+	VPBROADCASTD 4(R8), Y2
+	VPBROADCASTD 4(R8), Y3
+	CMPQ         AX, $+2
+	JEQ          tile2
+	VPBROADCASTD 8(R8), Y4
+	VPBROADCASTD 8(R8), Y5
+	CMPQ         AX, $+3
+	JEQ          tile3
+	LEAQ         (CX)(DX*2), R9
+	ADDQ         DX, R9
+	VPBROADCASTD 12(R8), Y6
+	VPBROADCASTD 12(R8), Y7
+	CMPQ         AX, $+4
+	JEQ          tile4
+	VPBROADCASTD 16(R8), Y8
+	VPBROADCASTD 16(R8), Y9
+	CMPQ         AX, $+5
+	JEQ          tile5
+	VPBROADCASTD 20(R8), Y10
+	VPBROADCASTD 20(R8), Y11
 
 loop6:
 	PREFETCHT0   (DI)
 	VMOVUPS      (BX), Y12
 	VMOVUPS      32(BX), Y13
-	VPBROADCASTD (AX), Y14
+	VPBROADCASTD (CX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
-	VPBROADCASTD (AX)(CX*1), Y14
+	VPBROADCASTD (CX)(DX*1), Y14
 	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
 	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
-	VPBROADCASTD (AX)(CX*2), Y14
+	VPBROADCASTD (CX)(DX*2), Y14
 	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
 	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
-	VPBROADCASTD (DX), Y14
+	VPBROADCASTD (R9), Y14
 	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
 	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
-	VPBROADCASTD (DX)(CX*1), Y14
+	VPBROADCASTD (R9)(DX*1), Y14
 	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
 	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
-	VPBROADCASTD (DX)(CX*2), Y14
+	VPBROADCASTD (R9)(DX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
 	PREFETCHT0   64(DI)
 	VMOVUPS      64(BX), Y12
 	VMOVUPS      96(BX), Y13
-	VPBROADCASTD 4(AX), Y14
+	VPBROADCASTD 4(CX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
-	VPBROADCASTD 4(AX)(CX*1), Y14
+	VPBROADCASTD 4(CX)(DX*1), Y14
 	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
 	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
-	VPBROADCASTD 4(AX)(CX*2), Y14
+	VPBROADCASTD 4(CX)(DX*2), Y14
 	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
 	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
-	VPBROADCASTD 4(DX), Y14
+	VPBROADCASTD 4(R9), Y14
 	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
 	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
-	VPBROADCASTD 4(DX)(CX*1), Y14
+	VPBROADCASTD 4(R9)(DX*1), Y14
 	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
 	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
-	VPBROADCASTD 4(DX)(CX*2), Y14
+	VPBROADCASTD 4(R9)(DX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
 	PREFETCHT0   128(DI)
 	VMOVUPS      128(BX), Y12
 	VMOVUPS      160(BX), Y13
-	VPBROADCASTD 8(AX), Y14
+	VPBROADCASTD 8(CX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
-	VPBROADCASTD 8(AX)(CX*1), Y14
+	VPBROADCASTD 8(CX)(DX*1), Y14
 	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
 	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
-	VPBROADCASTD 8(AX)(CX*2), Y14
+	VPBROADCASTD 8(CX)(DX*2), Y14
 	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
 	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
-	VPBROADCASTD 8(DX), Y14
+	VPBROADCASTD 8(R9), Y14
 	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
 	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
-	VPBROADCASTD 8(DX)(CX*1), Y14
+	VPBROADCASTD 8(R9)(DX*1), Y14
 	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
 	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
-	VPBROADCASTD 8(DX)(CX*2), Y14
+	VPBROADCASTD 8(R9)(DX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
 	PREFETCHT0   192(DI)
+	ADDQ         $+256, DI
 	VMOVUPS      192(BX), Y12
 	VMOVUPS      224(BX), Y13
-	VPBROADCASTD 12(AX), Y14
+	VPBROADCASTD 12(CX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
-	VPBROADCASTD 12(AX)(CX*1), Y14
+	VPBROADCASTD 12(CX)(DX*1), Y14
 	LONG         $0x501dc2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm2
 	LONG         $0x5015c2c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm3
-	VPBROADCASTD 12(AX)(CX*2), Y14
+	VPBROADCASTD 12(CX)(DX*2), Y14
 	LONG         $0x501dc2c4; BYTE $0xe6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm4
 	LONG         $0x5015c2c4; BYTE $0xee // {vex} vpdpbusd %ymm14, %ymm13, %ymm5
-	VPBROADCASTD 12(DX), Y14
+	VPBROADCASTD 12(R9), Y14
 	LONG         $0x501dc2c4; BYTE $0xf6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm6
 	LONG         $0x5015c2c4; BYTE $0xfe // {vex} vpdpbusd %ymm14, %ymm13, %ymm7
-	VPBROADCASTD 12(DX)(CX*1), Y14
+	VPBROADCASTD 12(R9)(DX*1), Y14
 	LONG         $0x501d42c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm8
 	LONG         $0x501542c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm9
-	VPBROADCASTD 12(DX)(CX*2), Y14
+	VPBROADCASTD 12(R9)(DX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
-	ADDQ         $+256, DI
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
+	ADDQ         $+16, CX
+	ADDQ         $+16, R9
 	ADDQ         $+256, BX
 	SUBQ         $+16, SI
 	JNZ          loop6
-	MOVQ         ldc+216(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	CMPQ         add+184(FP), $+0
-	JEQ          added6
-	VMOVUPS      (AX), Y12
-	VPADDD       Y12, Y0, Y0
-	VMOVUPS      32(AX), Y12
-	VPADDD       Y12, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y12
-	VPADDD       Y12, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y12
-	VPADDD       Y12, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y12
-	VPADDD       Y12, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y12
-	VPADDD       Y12, Y5, Y5
-	VMOVUPS      (DX), Y12
-	VPADDD       Y12, Y6, Y6
-	VMOVUPS      32(DX), Y12
-	VPADDD       Y12, Y7, Y7
-	VMOVUPS      (DX)(CX*1), Y12
-	VPADDD       Y12, Y8, Y8
-	VMOVUPS      32(DX)(CX*1), Y12
-	VPADDD       Y12, Y9, Y9
-	VMOVUPS      (DX)(CX*2), Y12
-	VPADDD       Y12, Y10, Y10
-	VMOVUPS      32(DX)(CX*2), Y12
-	VPADDD       Y12, Y11, Y11
-
-added6:
-	MOVQ    weight_len+136(FP), BX
-	TESTQ   BX, BX
-	JNZ     scaled6
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	VMOVUPS Y10, (DX)(CX*2)
-	VMOVUPS Y11, 32(DX)(CX*2)
-	JMP     end6
-
-scaled6:
-	MOVQ         24(SP), BX
-	VBROADCASTSS (BX), Y12
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y12, Y1, Y1
-	VBROADCASTSS 4(BX), Y12
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y12, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y12, Y3, Y3
-	VBROADCASTSS 8(BX), Y12
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y12, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y12, Y5, Y5
-	VBROADCASTSS 12(BX), Y12
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y12, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y12, Y7, Y7
-	VBROADCASTSS 16(BX), Y12
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y12, Y8, Y8
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y12, Y9, Y9
-	VBROADCASTSS 20(BX), Y12
-	VCVTDQ2PS    Y10, Y10
-	VMULPS       Y12, Y10, Y10
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y12, Y11, Y11
-	MOVQ         weight_base+128(FP), BX
-	VMOVUPS      (BX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y6, Y6
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      32(BX), Y12
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y5, Y5
-	VMULPS       Y12, Y7, Y7
-	VMULPS       Y12, Y9, Y9
-	VMULPS       Y12, Y11, Y11
-	MOVQ         bias_len+160(FP), BX
-	TESTQ        BX, BX
-	JNZ          biased6
-
-store6:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	VMOVUPS Y10, (DX)(CX*2)
-	VMOVUPS Y11, 32(DX)(CX*2)
-	JMP     end6
-
-biased6:
-	MOVQ    bias_base+152(FP), BX
-	VMOVUPS (BX), Y12
-	VADDPS  Y12, Y0, Y0
-	VADDPS  Y12, Y2, Y2
-	VADDPS  Y12, Y4, Y4
-	VADDPS  Y12, Y6, Y6
-	VADDPS  Y12, Y8, Y8
-	VADDPS  Y12, Y10, Y10
-	VMOVUPS 32(BX), Y12
-	VADDPS  Y12, Y1, Y1
-	VADDPS  Y12, Y3, Y3
-	VADDPS  Y12, Y5, Y5
-	VADDPS  Y12, Y7, Y7
-	VADDPS  Y12, Y9, Y9
-	VADDPS  Y12, Y11, Y11
-	JMP     store6
-
-end6:
-	// the next rows are 6 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+6, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+216(FP), AX
-	IMUL3Q $+24, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+24, 24(SP)
-	SUBQ   $+6, (SP)
-	JMP    tiles
+	JMP          end
 
 tile5:
-	MOVQ         lda+48(FP), CX
-	MOVQ         8(SP), AX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	MOVQ         b_base+104(FP), BX
-	MOVQ         k+8(FP), SI
-	MOVQ         start_base+80(FP), DI
-	MOVQ         24(SP), R8
-	MOVQ         scale_base+56(FP), R9
-	SUBQ         R9, R8
-	LEAQ         (DI)(R8*1), DI
-	VPBROADCASTD (DI), Y0
-	VPBROADCASTD (DI), Y1
-	VPBROADCASTD 4(DI), Y2
-	VPBROADCASTD 4(DI), Y3
-	VPBROADCASTD 8(DI), Y4
-	VPBROADCASTD 8(DI), Y5
-	VPBROADCASTD 12(DI), Y6
-	VPBROADCASTD 12(DI), Y7
-	VPBROADCASTD 16(DI), Y8
-	VPBROADCASTD 16(DI), Y9
-	MOVQ         k+8(FP), DI
-	SHLQ         $0x04, DI
-	LEAQ         (DI)(BX*1), DI
-
 loop5:
 	PREFETCHT0   (DI)
 	VMOVUPS      (BX), Y10
 	VMOVUPS      32(BX), Y11
-	VPBROADCASTD (AX), Y12
+	VPBROADCASTD (CX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
-	VPBROADCASTD (AX)(CX*1), Y12
+	VPBROADCASTD (CX)(DX*1), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
-	VPBROADCASTD (AX)(CX*2), Y12
+	VPBROADCASTD (CX)(DX*2), Y12
 	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
 	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
-	VPBROADCASTD (DX), Y12
+	VPBROADCASTD (R9), Y12
 	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
 	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
-	VPBROADCASTD (DX)(CX*1), Y12
+	VPBROADCASTD (R9)(DX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
 	PREFETCHT0   64(DI)
 	VMOVUPS      64(BX), Y10
 	VMOVUPS      96(BX), Y11
-	VPBROADCASTD 4(AX), Y12
+	VPBROADCASTD 4(CX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
-	VPBROADCASTD 4(AX)(CX*1), Y12
+	VPBROADCASTD 4(CX)(DX*1), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
-	VPBROADCASTD 4(AX)(CX*2), Y12
+	VPBROADCASTD 4(CX)(DX*2), Y12
 	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
 	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
-	VPBROADCASTD 4(DX), Y12
+	VPBROADCASTD 4(R9), Y12
 	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
 	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
-	VPBROADCASTD 4(DX)(CX*1), Y12
+	VPBROADCASTD 4(R9)(DX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
 	PREFETCHT0   128(DI)
 	VMOVUPS      128(BX), Y10
 	VMOVUPS      160(BX), Y11
-	VPBROADCASTD 8(AX), Y12
+	VPBROADCASTD 8(CX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
-	VPBROADCASTD 8(AX)(CX*1), Y12
+	VPBROADCASTD 8(CX)(DX*1), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
-	VPBROADCASTD 8(AX)(CX*2), Y12
+	VPBROADCASTD 8(CX)(DX*2), Y12
 	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
 	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
-	VPBROADCASTD 8(DX), Y12
+	VPBROADCASTD 8(R9), Y12
 	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
 	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
-	VPBROADCASTD 8(DX)(CX*1), Y12
+	VPBROADCASTD 8(R9)(DX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
 	PREFETCHT0   192(DI)
+	ADDQ         $+256, DI
 	VMOVUPS      192(BX), Y10
 	VMOVUPS      224(BX), Y11
-	VPBROADCASTD 12(AX), Y12
+	VPBROADCASTD 12(CX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
-	VPBROADCASTD 12(AX)(CX*1), Y12
+	VPBROADCASTD 12(CX)(DX*1), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
-	VPBROADCASTD 12(AX)(CX*2), Y12
+	VPBROADCASTD 12(CX)(DX*2), Y12
 	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
 	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
-	VPBROADCASTD 12(DX), Y12
+	VPBROADCASTD 12(R9), Y12
 	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
 	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
-	VPBROADCASTD 12(DX)(CX*1), Y12
+	VPBROADCASTD 12(R9)(DX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	ADDQ         $+256, DI
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
+	ADDQ         $+16, CX
+	ADDQ         $+16, R9
 	ADDQ         $+256, BX
 	SUBQ         $+16, SI
 	JNZ          loop5
-	MOVQ         ldc+216(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	CMPQ         add+184(FP), $+0
-	JEQ          added5
-	VMOVUPS      (AX), Y10
-	VPADDD       Y10, Y0, Y0
-	VMOVUPS      32(AX), Y10
-	VPADDD       Y10, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y10
-	VPADDD       Y10, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y10
-	VPADDD       Y10, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y10
-	VPADDD       Y10, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y10
-	VPADDD       Y10, Y5, Y5
-	VMOVUPS      (DX), Y10
-	VPADDD       Y10, Y6, Y6
-	VMOVUPS      32(DX), Y10
-	VPADDD       Y10, Y7, Y7
-	VMOVUPS      (DX)(CX*1), Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVUPS      32(DX)(CX*1), Y10
-	VPADDD       Y10, Y9, Y9
-
-added5:
-	MOVQ    weight_len+136(FP), BX
-	TESTQ   BX, BX
-	JNZ     scaled5
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	JMP     end5
-
-scaled5:
-	MOVQ         24(SP), BX
-	VBROADCASTSS (BX), Y10
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y10, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y10, Y1, Y1
-	VBROADCASTSS 4(BX), Y10
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y10, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y10, Y3, Y3
-	VBROADCASTSS 8(BX), Y10
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y10, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y10, Y5, Y5
-	VBROADCASTSS 12(BX), Y10
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y10, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y10, Y7, Y7
-	VBROADCASTSS 16(BX), Y10
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y10, Y8, Y8
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y10, Y9, Y9
-	MOVQ         weight_base+128(FP), BX
-	VMOVUPS      (BX), Y10
-	VMULPS       Y10, Y0, Y0
-	VMULPS       Y10, Y2, Y2
-	VMULPS       Y10, Y4, Y4
-	VMULPS       Y10, Y6, Y6
-	VMULPS       Y10, Y8, Y8
-	VMOVUPS      32(BX), Y10
-	VMULPS       Y10, Y1, Y1
-	VMULPS       Y10, Y3, Y3
-	VMULPS       Y10, Y5, Y5
-	VMULPS       Y10, Y7, Y7
-	VMULPS       Y10, Y9, Y9
-	MOVQ         bias_len+160(FP), BX
-	TESTQ        BX, BX
-	JNZ          biased5
-
-store5:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	JMP     end5
-
-biased5:
-	MOVQ    bias_base+152(FP), BX
-	VMOVUPS (BX), Y10
-	VADDPS  Y10, Y0, Y0
-	VADDPS  Y10, Y2, Y2
-	VADDPS  Y10, Y4, Y4
-	VADDPS  Y10, Y6, Y6
-	VADDPS  Y10, Y8, Y8
-	VMOVUPS 32(BX), Y10
-	VADDPS  Y10, Y1, Y1
-	VADDPS  Y10, Y3, Y3
-	VADDPS  Y10, Y5, Y5
-	VADDPS  Y10, Y7, Y7
-	VADDPS  Y10, Y9, Y9
-	JMP     store5
-
-end5:
-	// the next rows are 5 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+5, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+216(FP), AX
-	IMUL3Q $+20, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+20, 24(SP)
-	SUBQ   $+5, (SP)
-	JMP    tiles
+	JMP          end
 
 tile4:
-	MOVQ         lda+48(FP), CX
-	MOVQ         8(SP), AX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	MOVQ         b_base+104(FP), BX
-	MOVQ         k+8(FP), SI
-	MOVQ         start_base+80(FP), DI
-	MOVQ         24(SP), R8
-	MOVQ         scale_base+56(FP), R9
-	SUBQ         R9, R8
-	LEAQ         (DI)(R8*1), DI
-	VPBROADCASTD (DI), Y0
-	VPBROADCASTD (DI), Y1
-	VPBROADCASTD 4(DI), Y2
-	VPBROADCASTD 4(DI), Y3
-	VPBROADCASTD 8(DI), Y4
-	VPBROADCASTD 8(DI), Y5
-	VPBROADCASTD 12(DI), Y6
-	VPBROADCASTD 12(DI), Y7
-	MOVQ         k+8(FP), DI
-	SHLQ         $0x04, DI
-	LEAQ         (DI)(BX*1), DI
-
 loop4:
 	PREFETCHT0   (DI)
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
-	VPBROADCASTD (AX), Y10
+	VPBROADCASTD (CX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
-	VPBROADCASTD (AX)(CX*1), Y10
+	VPBROADCASTD (CX)(DX*1), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
-	VPBROADCASTD (AX)(CX*2), Y10
+	VPBROADCASTD (CX)(DX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
 	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
-	VPBROADCASTD (DX), Y10
+	VPBROADCASTD (R9), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
 	PREFETCHT0   64(DI)
 	VMOVUPS      64(BX), Y8
 	VMOVUPS      96(BX), Y9
-	VPBROADCASTD 4(AX), Y10
+	VPBROADCASTD 4(CX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
-	VPBROADCASTD 4(AX)(CX*1), Y10
+	VPBROADCASTD 4(CX)(DX*1), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
-	VPBROADCASTD 4(AX)(CX*2), Y10
+	VPBROADCASTD 4(CX)(DX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
 	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
-	VPBROADCASTD 4(DX), Y10
+	VPBROADCASTD 4(R9), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
 	PREFETCHT0   128(DI)
 	VMOVUPS      128(BX), Y8
 	VMOVUPS      160(BX), Y9
-	VPBROADCASTD 8(AX), Y10
+	VPBROADCASTD 8(CX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
-	VPBROADCASTD 8(AX)(CX*1), Y10
+	VPBROADCASTD 8(CX)(DX*1), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
-	VPBROADCASTD 8(AX)(CX*2), Y10
+	VPBROADCASTD 8(CX)(DX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
 	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
-	VPBROADCASTD 8(DX), Y10
+	VPBROADCASTD 8(R9), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
 	PREFETCHT0   192(DI)
+	ADDQ         $+256, DI
 	VMOVUPS      192(BX), Y8
 	VMOVUPS      224(BX), Y9
-	VPBROADCASTD 12(AX), Y10
+	VPBROADCASTD 12(CX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
-	VPBROADCASTD 12(AX)(CX*1), Y10
+	VPBROADCASTD 12(CX)(DX*1), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
-	VPBROADCASTD 12(AX)(CX*2), Y10
+	VPBROADCASTD 12(CX)(DX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
 	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
-	VPBROADCASTD 12(DX), Y10
+	VPBROADCASTD 12(R9), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	ADDQ         $+256, DI
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
+	ADDQ         $+16, CX
+	ADDQ         $+16, R9
 	ADDQ         $+256, BX
 	SUBQ         $+16, SI
 	JNZ          loop4
-	MOVQ         ldc+216(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	CMPQ         add+184(FP), $+0
-	JEQ          added4
-	VMOVUPS      (AX), Y8
-	VPADDD       Y8, Y0, Y0
-	VMOVUPS      32(AX), Y8
-	VPADDD       Y8, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y8
-	VPADDD       Y8, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y8
-	VPADDD       Y8, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y8
-	VPADDD       Y8, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y8
-	VPADDD       Y8, Y5, Y5
-	VMOVUPS      (DX), Y8
-	VPADDD       Y8, Y6, Y6
-	VMOVUPS      32(DX), Y8
-	VPADDD       Y8, Y7, Y7
-
-added4:
-	MOVQ    weight_len+136(FP), BX
-	TESTQ   BX, BX
-	JNZ     scaled4
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	JMP     end4
-
-scaled4:
-	MOVQ         24(SP), BX
-	VBROADCASTSS (BX), Y8
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y8, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y8, Y1, Y1
-	VBROADCASTSS 4(BX), Y8
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y8, Y3, Y3
-	VBROADCASTSS 8(BX), Y8
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y8, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y8, Y5, Y5
-	VBROADCASTSS 12(BX), Y8
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y8, Y7, Y7
-	MOVQ         weight_base+128(FP), BX
-	VMOVUPS      (BX), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y2, Y2
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VMOVUPS      32(BX), Y8
-	VMULPS       Y8, Y1, Y1
-	VMULPS       Y8, Y3, Y3
-	VMULPS       Y8, Y5, Y5
-	VMULPS       Y8, Y7, Y7
-	MOVQ         bias_len+160(FP), BX
-	TESTQ        BX, BX
-	JNZ          biased4
-
-store4:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	JMP     end4
-
-biased4:
-	MOVQ    bias_base+152(FP), BX
-	VMOVUPS (BX), Y8
-	VADDPS  Y8, Y0, Y0
-	VADDPS  Y8, Y2, Y2
-	VADDPS  Y8, Y4, Y4
-	VADDPS  Y8, Y6, Y6
-	VMOVUPS 32(BX), Y8
-	VADDPS  Y8, Y1, Y1
-	VADDPS  Y8, Y3, Y3
-	VADDPS  Y8, Y5, Y5
-	VADDPS  Y8, Y7, Y7
-	JMP     store4
-
-end4:
-	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+216(FP), AX
-	IMUL3Q $+16, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+16, 24(SP)
-	SUBQ   $+4, (SP)
-	JMP    tiles
+	JMP          end
 
 tile3:
-	MOVQ         lda+48(FP), CX
-	MOVQ         8(SP), AX
-	MOVQ         b_base+104(FP), DX
-	MOVQ         k+8(FP), BX
-	MOVQ         start_base+80(FP), SI
-	MOVQ         24(SP), DI
-	MOVQ         scale_base+56(FP), R8
-	SUBQ         R8, DI
-	LEAQ         (SI)(DI*1), SI
-	VPBROADCASTD (SI), Y0
-	VPBROADCASTD (SI), Y1
-	VPBROADCASTD 4(SI), Y2
-	VPBROADCASTD 4(SI), Y3
-	VPBROADCASTD 8(SI), Y4
-	VPBROADCASTD 8(SI), Y5
-	MOVQ         k+8(FP), SI
-	SHLQ         $0x04, SI
-	LEAQ         (SI)(DX*1), SI
-
 loop3:
-	PREFETCHT0   (SI)
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VPBROADCASTD (AX), Y8
+	PREFETCHT0   (DI)
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VPBROADCASTD (CX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
-	VPBROADCASTD (AX)(CX*1), Y8
+	VPBROADCASTD (CX)(DX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
-	VPBROADCASTD (AX)(CX*2), Y8
+	VPBROADCASTD (CX)(DX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	PREFETCHT0   64(SI)
-	VMOVUPS      64(DX), Y6
-	VMOVUPS      96(DX), Y7
-	VPBROADCASTD 4(AX), Y8
+	PREFETCHT0   64(DI)
+	VMOVUPS      64(BX), Y6
+	VMOVUPS      96(BX), Y7
+	VPBROADCASTD 4(CX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
-	VPBROADCASTD 4(AX)(CX*1), Y8
+	VPBROADCASTD 4(CX)(DX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
-	VPBROADCASTD 4(AX)(CX*2), Y8
+	VPBROADCASTD 4(CX)(DX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	PREFETCHT0   128(SI)
-	VMOVUPS      128(DX), Y6
-	VMOVUPS      160(DX), Y7
-	VPBROADCASTD 8(AX), Y8
+	PREFETCHT0   128(DI)
+	VMOVUPS      128(BX), Y6
+	VMOVUPS      160(BX), Y7
+	VPBROADCASTD 8(CX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
-	VPBROADCASTD 8(AX)(CX*1), Y8
+	VPBROADCASTD 8(CX)(DX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
-	VPBROADCASTD 8(AX)(CX*2), Y8
+	VPBROADCASTD 8(CX)(DX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	PREFETCHT0   192(SI)
-	VMOVUPS      192(DX), Y6
-	VMOVUPS      224(DX), Y7
-	VPBROADCASTD 12(AX), Y8
+	PREFETCHT0   192(DI)
+	ADDQ         $+256, DI
+	VMOVUPS      192(BX), Y6
+	VMOVUPS      224(BX), Y7
+	VPBROADCASTD 12(CX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
-	VPBROADCASTD 12(AX)(CX*1), Y8
+	VPBROADCASTD 12(CX)(DX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
-	VPBROADCASTD 12(AX)(CX*2), Y8
+	VPBROADCASTD 12(CX)(DX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	ADDQ         $+256, SI
-	ADDQ         $+16, AX
-	ADDQ         $+256, DX
-	SUBQ         $+16, BX
+	ADDQ         $+16, CX
+	ADDQ         $+256, BX
+	SUBQ         $+16, SI
 	JNZ          loop3
-	MOVQ         ldc+216(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	CMPQ         add+184(FP), $+0
-	JEQ          added3
-	VMOVUPS      (AX), Y6
-	VPADDD       Y6, Y0, Y0
-	VMOVUPS      32(AX), Y6
-	VPADDD       Y6, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y6
-	VPADDD       Y6, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y6
-	VPADDD       Y6, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y6
-	VPADDD       Y6, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y6
-	VPADDD       Y6, Y5, Y5
-
-added3:
-	MOVQ    weight_len+136(FP), DX
-	TESTQ   DX, DX
-	JNZ     scaled3
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	JMP     end3
-
-scaled3:
-	MOVQ         24(SP), DX
-	VBROADCASTSS (DX), Y6
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VBROADCASTSS 4(DX), Y6
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y6, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y6, Y3, Y3
-	VBROADCASTSS 8(DX), Y6
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y6, Y5, Y5
-	MOVQ         weight_base+128(FP), DX
-	VMOVUPS      (DX), Y6
-	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y4, Y4
-	VMOVUPS      32(DX), Y6
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y5, Y5
-	MOVQ         bias_len+160(FP), DX
-	TESTQ        DX, DX
-	JNZ          biased3
-
-store3:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	JMP     end3
-
-biased3:
-	MOVQ    bias_base+152(FP), DX
-	VMOVUPS (DX), Y6
-	VADDPS  Y6, Y0, Y0
-	VADDPS  Y6, Y2, Y2
-	VADDPS  Y6, Y4, Y4
-	VMOVUPS 32(DX), Y6
-	VADDPS  Y6, Y1, Y1
-	VADDPS  Y6, Y3, Y3
-	VADDPS  Y6, Y5, Y5
-	JMP     store3
-
-end3:
-	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+3, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+216(FP), AX
-	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+12, 24(SP)
-	SUBQ   $+3, (SP)
-	JMP    tiles
+	JMP          end
 
 tile2:
-	MOVQ         lda+48(FP), CX
-	MOVQ         8(SP), AX
-	MOVQ         b_base+104(FP), DX
-	MOVQ         k+8(FP), BX
-	MOVQ         start_base+80(FP), SI
-	MOVQ         24(SP), DI
-	MOVQ         scale_base+56(FP), R8
-	SUBQ         R8, DI
-	LEAQ         (SI)(DI*1), SI
-	VPBROADCASTD (SI), Y0
-	VPBROADCASTD (SI), Y1
-	VPBROADCASTD 4(SI), Y2
-	VPBROADCASTD 4(SI), Y3
-	MOVQ         k+8(FP), SI
-	SHLQ         $0x04, SI
-	LEAQ         (SI)(DX*1), SI
-
 loop2:
-	PREFETCHT0   (SI)
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	VPBROADCASTD (AX), Y6
+	PREFETCHT0   (DI)
+	VMOVUPS      (BX), Y4
+	VMOVUPS      32(BX), Y5
+	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
-	VPBROADCASTD (AX)(CX*1), Y6
+	VPBROADCASTD (CX)(DX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	PREFETCHT0   64(SI)
-	VMOVUPS      64(DX), Y4
-	VMOVUPS      96(DX), Y5
-	VPBROADCASTD 4(AX), Y6
+	PREFETCHT0   64(DI)
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      96(BX), Y5
+	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
-	VPBROADCASTD 4(AX)(CX*1), Y6
+	VPBROADCASTD 4(CX)(DX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	PREFETCHT0   128(SI)
-	VMOVUPS      128(DX), Y4
-	VMOVUPS      160(DX), Y5
-	VPBROADCASTD 8(AX), Y6
+	PREFETCHT0   128(DI)
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VPBROADCASTD 8(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
-	VPBROADCASTD 8(AX)(CX*1), Y6
+	VPBROADCASTD 8(CX)(DX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	PREFETCHT0   192(SI)
-	VMOVUPS      192(DX), Y4
-	VMOVUPS      224(DX), Y5
-	VPBROADCASTD 12(AX), Y6
+	PREFETCHT0   192(DI)
+	ADDQ         $+256, DI
+	VMOVUPS      192(BX), Y4
+	VMOVUPS      224(BX), Y5
+	VPBROADCASTD 12(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
-	VPBROADCASTD 12(AX)(CX*1), Y6
+	VPBROADCASTD 12(CX)(DX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	ADDQ         $+256, SI
-	ADDQ         $+16, AX
-	ADDQ         $+256, DX
-	SUBQ         $+16, BX
+	ADDQ         $+16, CX
+	ADDQ         $+256, BX
+	SUBQ         $+16, SI
 	JNZ          loop2
-	MOVQ         ldc+216(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	CMPQ         add+184(FP), $+0
-	JEQ          added2
-	VMOVUPS      (AX), Y4
-	VPADDD       Y4, Y0, Y0
-	VMOVUPS      32(AX), Y4
-	VPADDD       Y4, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y4
-	VPADDD       Y4, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y4
-	VPADDD       Y4, Y3, Y3
-
-added2:
-	MOVQ    weight_len+136(FP), DX
-	TESTQ   DX, DX
-	JNZ     scaled2
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	JMP     end2
-
-scaled2:
-	MOVQ         24(SP), DX
-	VBROADCASTSS (DX), Y4
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VBROADCASTSS 4(DX), Y4
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y4, Y3, Y3
-	MOVQ         weight_base+128(FP), DX
-	VMOVUPS      (DX), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VMOVUPS      32(DX), Y4
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y3, Y3
-	MOVQ         bias_len+160(FP), DX
-	TESTQ        DX, DX
-	JNZ          biased2
-
-store2:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	JMP     end2
-
-biased2:
-	MOVQ    bias_base+152(FP), DX
-	VMOVUPS (DX), Y4
-	VADDPS  Y4, Y0, Y0
-	VADDPS  Y4, Y2, Y2
-	VMOVUPS 32(DX), Y4
-	VADDPS  Y4, Y1, Y1
-	VADDPS  Y4, Y3, Y3
-	JMP     store2
-
-end2:
-	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+216(FP), AX
-	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+8, 24(SP)
-	SUBQ   $+2, (SP)
-	JMP    tiles
+	JMP          end
 
 tile1:
-	MOVQ         lda+48(FP), AX
-	MOVQ         8(SP), AX
-	MOVQ         b_base+104(FP), CX
-	MOVQ         k+8(FP), DX
-	MOVQ         start_base+80(FP), BX
-	MOVQ         24(SP), SI
-	MOVQ         scale_base+56(FP), DI
-	SUBQ         DI, SI
-	LEAQ         (BX)(SI*1), BX
-	VPBROADCASTD (BX), Y0
-	VPBROADCASTD (BX), Y1
-	MOVQ         k+8(FP), BX
-	SHLQ         $0x04, BX
-	LEAQ         (BX)(CX*1), BX
-
 loop1:
-	PREFETCHT0   (BX)
-	VMOVUPS      (CX), Y2
-	VMOVUPS      32(CX), Y3
-	VPBROADCASTD (AX), Y4
+	PREFETCHT0   (DI)
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+	VPBROADCASTD (CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	PREFETCHT0   64(BX)
-	VMOVUPS      64(CX), Y2
-	VMOVUPS      96(CX), Y3
-	VPBROADCASTD 4(AX), Y4
+	PREFETCHT0   64(DI)
+	VMOVUPS      64(BX), Y2
+	VMOVUPS      96(BX), Y3
+	VPBROADCASTD 4(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	PREFETCHT0   128(BX)
-	VMOVUPS      128(CX), Y2
-	VMOVUPS      160(CX), Y3
-	VPBROADCASTD 8(AX), Y4
+	PREFETCHT0   128(DI)
+	VMOVUPS      128(BX), Y2
+	VMOVUPS      160(BX), Y3
+	VPBROADCASTD 8(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	PREFETCHT0   192(BX)
-	VMOVUPS      192(CX), Y2
-	VMOVUPS      224(CX), Y3
-	VPBROADCASTD 12(AX), Y4
+	PREFETCHT0   192(DI)
+	ADDQ         $+256, DI
+	VMOVUPS      192(BX), Y2
+	VMOVUPS      224(BX), Y3
+	VPBROADCASTD 12(CX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
+	ADDQ         $+16, CX
 	ADDQ         $+256, BX
-	ADDQ         $+16, AX
-	ADDQ         $+256, CX
-	SUBQ         $+16, DX
+	SUBQ         $+16, SI
 	JNZ          loop1
-	MOVQ         ldc+216(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	CMPQ         add+184(FP), $+0
-	JEQ          added1
-	VMOVUPS      (AX), Y2
-	VPADDD       Y2, Y0, Y0
-	VMOVUPS      32(AX), Y2
-	VPADDD       Y2, Y1, Y1
 
-added1:
-	MOVQ    weight_len+136(FP), CX
-	TESTQ   CX, CX
-	JNZ     scaled1
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	JMP     end1
+end:
+	MOVQ    16(SP), CX
+	MOVQ    24(SP), BX
+	MOVQ    weight_base+128(FP), SI
+	MOVQ    bias_base+152(FP), DI
+	CMPQ    add+184(FP), $+0
+	JEQ     added_1
+	VMOVUPS (CX), Y12
+	VPADDD  Y12, Y0, Y0
+	VMOVUPS 32(CX), Y12
+	VPADDD  Y12, Y1, Y1
 
-scaled1:
-	MOVQ         24(SP), CX
-	VBROADCASTSS (CX), Y2
+added_1:
+	MOVQ         weight_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_1
+	VBROADCASTSS (BX), Y12
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VMOVUPS      (SI), Y13
+	VMULPS       Y13, Y0, Y0
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	MOVQ         weight_base+128(FP), CX
-	VMOVUPS      (CX), Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      32(CX), Y2
-	VMULPS       Y2, Y1, Y1
-	MOVQ         bias_len+160(FP), CX
-	TESTQ        CX, CX
-	JNZ          biased1
+	VMULPS       Y12, Y1, Y1
+	VMOVUPS      32(SI), Y12
+	VMULPS       Y12, Y1, Y1
+	MOVQ         bias_len+160(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_1
+	VADDPS       (DI), Y0, Y0
+	VADDPS       32(DI), Y1, Y1
 
-store1:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	JMP     end1
+stored_1:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	MOVQ    ldc+216(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+1
+	JEQ     next
+	CMPQ    add+184(FP), $+0
+	JEQ     added_2
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y2, Y2
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y3, Y3
 
-biased1:
-	MOVQ    bias_base+152(FP), CX
-	VMOVUPS (CX), Y2
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS 32(CX), Y2
-	VADDPS  Y2, Y1, Y1
-	JMP     store1
+added_2:
+	MOVQ         weight_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_2
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y3, Y3
+	MOVQ         bias_len+160(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_2
+	VADDPS       (DI), Y2, Y2
+	VADDPS       32(DI), Y3, Y3
 
-end1:
-	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+1, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+216(FP), AX
-	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+4, 24(SP)
-	SUBQ   $+1, (SP)
-	JMP    tiles
+stored_2:
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	MOVQ    ldc+216(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+2
+	JEQ     next
+	CMPQ    add+184(FP), $+0
+	JEQ     added_3
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y4, Y4
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y5, Y5
+
+added_3:
+	MOVQ         weight_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_3
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y5, Y5
+	MOVQ         bias_len+160(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_3
+	VADDPS       (DI), Y4, Y4
+	VADDPS       32(DI), Y5, Y5
+
+stored_3:
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	MOVQ    ldc+216(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+3
+	JEQ     next
+	CMPQ    add+184(FP), $+0
+	JEQ     added_4
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y6, Y6
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y7, Y7
+
+added_4:
+	MOVQ         weight_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_4
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y7, Y7
+	MOVQ         bias_len+160(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_4
+	VADDPS       (DI), Y6, Y6
+	VADDPS       32(DI), Y7, Y7
+
+stored_4:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	MOVQ    ldc+216(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+4
+	JEQ     next
+	CMPQ    add+184(FP), $+0
+	JEQ     added_5
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y8, Y8
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y9, Y9
+
+added_5:
+	MOVQ         weight_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_5
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y0, Y9, Y9
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y9, Y9
+	MOVQ         bias_len+160(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_5
+	VADDPS       (DI), Y8, Y8
+	VADDPS       32(DI), Y9, Y9
+
+stored_5:
+	VMOVUPS Y8, (CX)
+	VMOVUPS Y9, 32(CX)
+	MOVQ    ldc+216(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+5
+	JEQ     next
+	CMPQ    add+184(FP), $+0
+	JEQ     added_6
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y10, Y10
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y11, Y11
+
+added_6:
+	MOVQ         weight_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_6
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y10, Y10
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y11, Y11
+	MOVQ         bias_len+160(FP), SI
+	TESTQ        SI, SI
+	JZ           stored_6
+	VADDPS       (DI), Y10, Y10
+	VADDPS       32(DI), Y11, Y11
+
+stored_6:
+	VMOVUPS Y10, (CX)
+	VMOVUPS Y11, 32(CX)
+	MOVQ    ldc+216(FP), SI
+	LEAQ    (CX)(SI*4), CX
+	ADDQ    $+4, BX
+
+next:
+	MOVQ  CX, 16(SP)
+	MOVQ  BX, 24(SP)
+	MOVQ  AX, CX
+	IMULQ DX, CX
+	ADDQ  CX, 8(SP)
+	MOVQ  (SP), CX
+	SUBQ  AX, CX
+	MOVQ  CX, (SP)
+	JMP   tiles
 
 done:
 	VZEROUPPER
@@ -1168,1233 +690,790 @@ TEXT ·int8PairsAVX2(SB), NOSPLIT, $32-192
 
 tiles:
 	MOVQ (SP), AX
-	CMPQ AX, $+12
-	JGE  tile6
+	CMPQ AX, $+1
+	JLT  done
 	CMPQ AX, $+6
-	JLE  pick
+	JLE  begin
+	CMPQ AX, $+11
+	JGT  else1
 
 	// between one tile and two: halve, rounding up
 	ADDQ $+1, AX
 	SHRQ $0x01, AX
+	JMP  end2
 
-pick:
-	CMPQ AX, $+1
-	JLT  done
-	JEQ  tile1
-	CMPQ AX, $+2
-	JEQ  tile2
-	CMPQ AX, $+3
-	JEQ  tile3
-	CMPQ AX, $+4
-	JEQ  tile4
-	CMPQ AX, $+5
-	JEQ  tile5
+else1:
+	SUBQ AX, AX
+	ADDQ $+6, AX
 
-tile6:
-	MOVQ   lda+48(FP), CX
-	MOVQ   8(SP), AX
-	SHLQ   $0x01, CX
-	LEAQ   (CX)(CX*2), DX
-	LEAQ   (AX)(DX*1), DX
+end2:
+begin:
+	MOVQ   lda+48(FP), DX
+	MOVQ   8(SP), CX
+	SHLQ   $0x01, DX
+	MOVQ   16(SP), BX
 	MOVQ   b_base+80(FP), BX
 	MOVQ   k+8(FP), SI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	CMPQ   AX, $+1
+	JEQ    tile1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	CMPQ   AX, $+2
+	JEQ    tile2
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	CMPQ   AX, $+3
+	JEQ    tile3
+	LEAQ   (CX)(DX*2), DI
+	ADDQ   DX, DI
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	CMPQ   AX, $+4
+	JEQ    tile4
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
+	CMPQ   AX, $+5
+	JEQ    tile5
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
 loop6:
 	VPMOVSXBW    (BX), Y12
 	VPMOVSXBW    16(BX), Y13
-	VPBROADCASTD (AX), Y14
+	VPBROADCASTD (CX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y1, Y1
-	VPBROADCASTD (AX)(CX*1), Y14
+	VPBROADCASTD (CX)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y2, Y2
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y3, Y3
-	VPBROADCASTD (AX)(CX*2), Y14
+	VPBROADCASTD (CX)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y4, Y4
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y5, Y5
-	VPBROADCASTD (DX), Y14
+	VPBROADCASTD (DI), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y6, Y6
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD (DX)(CX*1), Y14
+	VPBROADCASTD (DI)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y8, Y8
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD (DX)(CX*2), Y14
+	VPBROADCASTD (DI)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y12
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y11, Y11
 	VPMOVSXBW    32(BX), Y12
 	VPMOVSXBW    48(BX), Y13
-	VPBROADCASTD 4(AX), Y14
+	VPBROADCASTD 4(CX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y1, Y1
-	VPBROADCASTD 4(AX)(CX*1), Y14
+	VPBROADCASTD 4(CX)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y2, Y2
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y3, Y3
-	VPBROADCASTD 4(AX)(CX*2), Y14
+	VPBROADCASTD 4(CX)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y4, Y4
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y5, Y5
-	VPBROADCASTD 4(DX), Y14
+	VPBROADCASTD 4(DI), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y6, Y6
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 4(DX)(CX*1), Y14
+	VPBROADCASTD 4(DI)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y8, Y8
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 4(DX)(CX*2), Y14
+	VPBROADCASTD 4(DI)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y12
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y11, Y11
 	VPMOVSXBW    64(BX), Y12
 	VPMOVSXBW    80(BX), Y13
-	VPBROADCASTD 8(AX), Y14
+	VPBROADCASTD 8(CX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y1, Y1
-	VPBROADCASTD 8(AX)(CX*1), Y14
+	VPBROADCASTD 8(CX)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y2, Y2
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y3, Y3
-	VPBROADCASTD 8(AX)(CX*2), Y14
+	VPBROADCASTD 8(CX)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y4, Y4
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y5, Y5
-	VPBROADCASTD 8(DX), Y14
+	VPBROADCASTD 8(DI), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y6, Y6
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 8(DX)(CX*1), Y14
+	VPBROADCASTD 8(DI)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y8, Y8
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 8(DX)(CX*2), Y14
+	VPBROADCASTD 8(DI)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y12
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y11, Y11
 	VPMOVSXBW    96(BX), Y12
 	VPMOVSXBW    112(BX), Y13
-	VPBROADCASTD 12(AX), Y14
+	VPBROADCASTD 12(CX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y1, Y1
-	VPBROADCASTD 12(AX)(CX*1), Y14
+	VPBROADCASTD 12(CX)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y2, Y2
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y3, Y3
-	VPBROADCASTD 12(AX)(CX*2), Y14
+	VPBROADCASTD 12(CX)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y4, Y4
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y5, Y5
-	VPBROADCASTD 12(DX), Y14
+	VPBROADCASTD 12(DI), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y6, Y6
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y7, Y7
-	VPBROADCASTD 12(DX)(CX*1), Y14
+	VPBROADCASTD 12(DI)(DX*1), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y8, Y8
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y9, Y9
-	VPBROADCASTD 12(DX)(CX*2), Y14
+	VPBROADCASTD 12(DI)(DX*2), Y14
 	VPMADDWD     Y14, Y12, Y12
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y11, Y11
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
+	ADDQ         $+16, CX
+	ADDQ         $+16, DI
 	ADDQ         $+128, BX
 	SUBQ         $+8, SI
 	JNZ          loop6
-	MOVQ         ldc+184(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	CMPQ         add+152(FP), $+0
-	JEQ          added6
-	VMOVUPS      (AX), Y12
-	VPADDD       Y12, Y0, Y0
-	VMOVUPS      32(AX), Y12
-	VPADDD       Y12, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y12
-	VPADDD       Y12, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y12
-	VPADDD       Y12, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y12
-	VPADDD       Y12, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y12
-	VPADDD       Y12, Y5, Y5
-	VMOVUPS      (DX), Y12
-	VPADDD       Y12, Y6, Y6
-	VMOVUPS      32(DX), Y12
-	VPADDD       Y12, Y7, Y7
-	VMOVUPS      (DX)(CX*1), Y12
-	VPADDD       Y12, Y8, Y8
-	VMOVUPS      32(DX)(CX*1), Y12
-	VPADDD       Y12, Y9, Y9
-	VMOVUPS      (DX)(CX*2), Y12
-	VPADDD       Y12, Y10, Y10
-	VMOVUPS      32(DX)(CX*2), Y12
-	VPADDD       Y12, Y11, Y11
-
-added6:
-	MOVQ    weight_len+112(FP), BX
-	TESTQ   BX, BX
-	JNZ     scaled6
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	VMOVUPS Y10, (DX)(CX*2)
-	VMOVUPS Y11, 32(DX)(CX*2)
-	JMP     end6
-
-scaled6:
-	MOVQ         24(SP), BX
-	VBROADCASTSS (BX), Y12
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y12, Y1, Y1
-	VBROADCASTSS 4(BX), Y12
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y12, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y12, Y3, Y3
-	VBROADCASTSS 8(BX), Y12
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y12, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y12, Y5, Y5
-	VBROADCASTSS 12(BX), Y12
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y12, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y12, Y7, Y7
-	VBROADCASTSS 16(BX), Y12
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y12, Y8, Y8
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y12, Y9, Y9
-	VBROADCASTSS 20(BX), Y12
-	VCVTDQ2PS    Y10, Y10
-	VMULPS       Y12, Y10, Y10
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y12, Y11, Y11
-	MOVQ         weight_base+104(FP), BX
-	VMOVUPS      (BX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y6, Y6
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y12, Y10, Y10
-	VMOVUPS      32(BX), Y12
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y5, Y5
-	VMULPS       Y12, Y7, Y7
-	VMULPS       Y12, Y9, Y9
-	VMULPS       Y12, Y11, Y11
-	MOVQ         bias_len+136(FP), BX
-	TESTQ        BX, BX
-	JNZ          biased6
-
-store6:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	VMOVUPS Y10, (DX)(CX*2)
-	VMOVUPS Y11, 32(DX)(CX*2)
-	JMP     end6
-
-biased6:
-	MOVQ    bias_base+128(FP), BX
-	VMOVUPS (BX), Y12
-	VADDPS  Y12, Y0, Y0
-	VADDPS  Y12, Y2, Y2
-	VADDPS  Y12, Y4, Y4
-	VADDPS  Y12, Y6, Y6
-	VADDPS  Y12, Y8, Y8
-	VADDPS  Y12, Y10, Y10
-	VMOVUPS 32(BX), Y12
-	VADDPS  Y12, Y1, Y1
-	VADDPS  Y12, Y3, Y3
-	VADDPS  Y12, Y5, Y5
-	VADDPS  Y12, Y7, Y7
-	VADDPS  Y12, Y9, Y9
-	VADDPS  Y12, Y11, Y11
-	JMP     store6
-
-end6:
-	// the next rows are 6 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+184(FP), AX
-	IMUL3Q $+24, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+24, 24(SP)
-	SUBQ   $+6, (SP)
-	JMP    tiles
+	JMP          end
 
 tile5:
-	MOVQ   lda+48(FP), CX
-	MOVQ   8(SP), AX
-	SHLQ   $0x01, CX
-	LEAQ   (CX)(CX*2), DX
-	LEAQ   (AX)(DX*1), DX
-	MOVQ   b_base+80(FP), BX
-	MOVQ   k+8(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-
 loop5:
 	VPMOVSXBW    (BX), Y10
 	VPMOVSXBW    16(BX), Y11
-	VPBROADCASTD (AX), Y12
+	VPBROADCASTD (CX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD (AX)(CX*1), Y12
+	VPBROADCASTD (CX)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y2, Y2
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD (AX)(CX*2), Y12
+	VPBROADCASTD (CX)(DX*2), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y4, Y4
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD (DX), Y12
+	VPBROADCASTD (DI), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y6, Y6
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD (DX)(CX*1), Y12
+	VPBROADCASTD (DI)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y9, Y9
 	VPMOVSXBW    32(BX), Y10
 	VPMOVSXBW    48(BX), Y11
-	VPBROADCASTD 4(AX), Y12
+	VPBROADCASTD 4(CX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 4(AX)(CX*1), Y12
+	VPBROADCASTD 4(CX)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y2, Y2
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 4(AX)(CX*2), Y12
+	VPBROADCASTD 4(CX)(DX*2), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y4, Y4
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 4(DX), Y12
+	VPBROADCASTD 4(DI), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y6, Y6
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 4(DX)(CX*1), Y12
+	VPBROADCASTD 4(DI)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y9, Y9
 	VPMOVSXBW    64(BX), Y10
 	VPMOVSXBW    80(BX), Y11
-	VPBROADCASTD 8(AX), Y12
+	VPBROADCASTD 8(CX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 8(AX)(CX*1), Y12
+	VPBROADCASTD 8(CX)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y2, Y2
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 8(AX)(CX*2), Y12
+	VPBROADCASTD 8(CX)(DX*2), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y4, Y4
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 8(DX), Y12
+	VPBROADCASTD 8(DI), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y6, Y6
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 8(DX)(CX*1), Y12
+	VPBROADCASTD 8(DI)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y9, Y9
 	VPMOVSXBW    96(BX), Y10
 	VPMOVSXBW    112(BX), Y11
-	VPBROADCASTD 12(AX), Y12
+	VPBROADCASTD 12(CX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y1, Y1
-	VPBROADCASTD 12(AX)(CX*1), Y12
+	VPBROADCASTD 12(CX)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y2, Y2
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y3, Y3
-	VPBROADCASTD 12(AX)(CX*2), Y12
+	VPBROADCASTD 12(CX)(DX*2), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y4, Y4
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y5, Y5
-	VPBROADCASTD 12(DX), Y12
+	VPBROADCASTD 12(DI), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y6, Y6
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y7, Y7
-	VPBROADCASTD 12(DX)(CX*1), Y12
+	VPBROADCASTD 12(DI)(DX*1), Y12
 	VPMADDWD     Y12, Y10, Y10
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y9, Y9
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
+	ADDQ         $+16, CX
+	ADDQ         $+16, DI
 	ADDQ         $+128, BX
 	SUBQ         $+8, SI
 	JNZ          loop5
-	MOVQ         ldc+184(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	CMPQ         add+152(FP), $+0
-	JEQ          added5
-	VMOVUPS      (AX), Y10
-	VPADDD       Y10, Y0, Y0
-	VMOVUPS      32(AX), Y10
-	VPADDD       Y10, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y10
-	VPADDD       Y10, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y10
-	VPADDD       Y10, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y10
-	VPADDD       Y10, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y10
-	VPADDD       Y10, Y5, Y5
-	VMOVUPS      (DX), Y10
-	VPADDD       Y10, Y6, Y6
-	VMOVUPS      32(DX), Y10
-	VPADDD       Y10, Y7, Y7
-	VMOVUPS      (DX)(CX*1), Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVUPS      32(DX)(CX*1), Y10
-	VPADDD       Y10, Y9, Y9
-
-added5:
-	MOVQ    weight_len+112(FP), BX
-	TESTQ   BX, BX
-	JNZ     scaled5
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	JMP     end5
-
-scaled5:
-	MOVQ         24(SP), BX
-	VBROADCASTSS (BX), Y10
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y10, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y10, Y1, Y1
-	VBROADCASTSS 4(BX), Y10
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y10, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y10, Y3, Y3
-	VBROADCASTSS 8(BX), Y10
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y10, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y10, Y5, Y5
-	VBROADCASTSS 12(BX), Y10
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y10, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y10, Y7, Y7
-	VBROADCASTSS 16(BX), Y10
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y10, Y8, Y8
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y10, Y9, Y9
-	MOVQ         weight_base+104(FP), BX
-	VMOVUPS      (BX), Y10
-	VMULPS       Y10, Y0, Y0
-	VMULPS       Y10, Y2, Y2
-	VMULPS       Y10, Y4, Y4
-	VMULPS       Y10, Y6, Y6
-	VMULPS       Y10, Y8, Y8
-	VMOVUPS      32(BX), Y10
-	VMULPS       Y10, Y1, Y1
-	VMULPS       Y10, Y3, Y3
-	VMULPS       Y10, Y5, Y5
-	VMULPS       Y10, Y7, Y7
-	VMULPS       Y10, Y9, Y9
-	MOVQ         bias_len+136(FP), BX
-	TESTQ        BX, BX
-	JNZ          biased5
-
-store5:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	VMOVUPS Y8, (DX)(CX*1)
-	VMOVUPS Y9, 32(DX)(CX*1)
-	JMP     end5
-
-biased5:
-	MOVQ    bias_base+128(FP), BX
-	VMOVUPS (BX), Y10
-	VADDPS  Y10, Y0, Y0
-	VADDPS  Y10, Y2, Y2
-	VADDPS  Y10, Y4, Y4
-	VADDPS  Y10, Y6, Y6
-	VADDPS  Y10, Y8, Y8
-	VMOVUPS 32(BX), Y10
-	VADDPS  Y10, Y1, Y1
-	VADDPS  Y10, Y3, Y3
-	VADDPS  Y10, Y5, Y5
-	VADDPS  Y10, Y7, Y7
-	VADDPS  Y10, Y9, Y9
-	JMP     store5
-
-end5:
-	// the next rows are 5 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+10, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+184(FP), AX
-	IMUL3Q $+20, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+20, 24(SP)
-	SUBQ   $+5, (SP)
-	JMP    tiles
+	JMP          end
 
 tile4:
-	MOVQ   lda+48(FP), CX
-	MOVQ   8(SP), AX
-	SHLQ   $0x01, CX
-	LEAQ   (CX)(CX*2), DX
-	LEAQ   (AX)(DX*1), DX
-	MOVQ   b_base+80(FP), BX
-	MOVQ   k+8(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
 loop4:
 	VPMOVSXBW    (BX), Y8
 	VPMOVSXBW    16(BX), Y9
-	VPBROADCASTD (AX), Y10
+	VPBROADCASTD (CX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD (AX)(CX*1), Y10
+	VPBROADCASTD (CX)(DX*1), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y2, Y2
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD (AX)(CX*2), Y10
+	VPBROADCASTD (CX)(DX*2), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y4, Y4
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD (DX), Y10
+	VPBROADCASTD (DI), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y7, Y7
 	VPMOVSXBW    32(BX), Y8
 	VPMOVSXBW    48(BX), Y9
-	VPBROADCASTD 4(AX), Y10
+	VPBROADCASTD 4(CX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD 4(AX)(CX*1), Y10
+	VPBROADCASTD 4(CX)(DX*1), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y2, Y2
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD 4(AX)(CX*2), Y10
+	VPBROADCASTD 4(CX)(DX*2), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y4, Y4
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 4(DX), Y10
+	VPBROADCASTD 4(DI), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y7, Y7
 	VPMOVSXBW    64(BX), Y8
 	VPMOVSXBW    80(BX), Y9
-	VPBROADCASTD 8(AX), Y10
+	VPBROADCASTD 8(CX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD 8(AX)(CX*1), Y10
+	VPBROADCASTD 8(CX)(DX*1), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y2, Y2
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD 8(AX)(CX*2), Y10
+	VPBROADCASTD 8(CX)(DX*2), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y4, Y4
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 8(DX), Y10
+	VPBROADCASTD 8(DI), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y7, Y7
 	VPMOVSXBW    96(BX), Y8
 	VPMOVSXBW    112(BX), Y9
-	VPBROADCASTD 12(AX), Y10
+	VPBROADCASTD 12(CX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y1, Y1
-	VPBROADCASTD 12(AX)(CX*1), Y10
+	VPBROADCASTD 12(CX)(DX*1), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y2, Y2
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y3, Y3
-	VPBROADCASTD 12(AX)(CX*2), Y10
+	VPBROADCASTD 12(CX)(DX*2), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y4, Y4
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTD 12(DX), Y10
+	VPBROADCASTD 12(DI), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y7, Y7
-	ADDQ         $+16, AX
-	ADDQ         $+16, DX
+	ADDQ         $+16, CX
+	ADDQ         $+16, DI
 	ADDQ         $+128, BX
 	SUBQ         $+8, SI
 	JNZ          loop4
-	MOVQ         ldc+184(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	LEAQ         (CX)(CX*2), DX
-	LEAQ         (AX)(DX*1), DX
-	CMPQ         add+152(FP), $+0
-	JEQ          added4
-	VMOVUPS      (AX), Y8
-	VPADDD       Y8, Y0, Y0
-	VMOVUPS      32(AX), Y8
-	VPADDD       Y8, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y8
-	VPADDD       Y8, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y8
-	VPADDD       Y8, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y8
-	VPADDD       Y8, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y8
-	VPADDD       Y8, Y5, Y5
-	VMOVUPS      (DX), Y8
-	VPADDD       Y8, Y6, Y6
-	VMOVUPS      32(DX), Y8
-	VPADDD       Y8, Y7, Y7
-
-added4:
-	MOVQ    weight_len+112(FP), BX
-	TESTQ   BX, BX
-	JNZ     scaled4
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	JMP     end4
-
-scaled4:
-	MOVQ         24(SP), BX
-	VBROADCASTSS (BX), Y8
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y8, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y8, Y1, Y1
-	VBROADCASTSS 4(BX), Y8
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y8, Y3, Y3
-	VBROADCASTSS 8(BX), Y8
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y8, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y8, Y5, Y5
-	VBROADCASTSS 12(BX), Y8
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y8, Y7, Y7
-	MOVQ         weight_base+104(FP), BX
-	VMOVUPS      (BX), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y2, Y2
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VMOVUPS      32(BX), Y8
-	VMULPS       Y8, Y1, Y1
-	VMULPS       Y8, Y3, Y3
-	VMULPS       Y8, Y5, Y5
-	VMULPS       Y8, Y7, Y7
-	MOVQ         bias_len+136(FP), BX
-	TESTQ        BX, BX
-	JNZ          biased4
-
-store4:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	VMOVUPS Y6, (DX)
-	VMOVUPS Y7, 32(DX)
-	JMP     end4
-
-biased4:
-	MOVQ    bias_base+128(FP), BX
-	VMOVUPS (BX), Y8
-	VADDPS  Y8, Y0, Y0
-	VADDPS  Y8, Y2, Y2
-	VADDPS  Y8, Y4, Y4
-	VADDPS  Y8, Y6, Y6
-	VMOVUPS 32(BX), Y8
-	VADDPS  Y8, Y1, Y1
-	VADDPS  Y8, Y3, Y3
-	VADDPS  Y8, Y5, Y5
-	VADDPS  Y8, Y7, Y7
-	JMP     store4
-
-end4:
-	// the next rows are 4 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+184(FP), AX
-	IMUL3Q $+16, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+16, 24(SP)
-	SUBQ   $+4, (SP)
-	JMP    tiles
+	JMP          end
 
 tile3:
-	MOVQ   lda+48(FP), CX
-	MOVQ   8(SP), AX
-	SHLQ   $0x01, CX
-	MOVQ   b_base+80(FP), DX
-	MOVQ   k+8(FP), BX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
 loop3:
-	VPMOVSXBW    (DX), Y6
-	VPMOVSXBW    16(DX), Y7
-	VPBROADCASTD (AX), Y8
+	VPMOVSXBW    (BX), Y6
+	VPMOVSXBW    16(BX), Y7
+	VPBROADCASTD (CX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y1, Y1
-	VPBROADCASTD (AX)(CX*1), Y8
+	VPBROADCASTD (CX)(DX*1), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y2, Y2
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD (AX)(CX*2), Y8
+	VPBROADCASTD (CX)(DX*2), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
-	VPMOVSXBW    32(DX), Y6
-	VPMOVSXBW    48(DX), Y7
-	VPBROADCASTD 4(AX), Y8
+	VPMOVSXBW    32(BX), Y6
+	VPMOVSXBW    48(BX), Y7
+	VPBROADCASTD 4(CX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y1, Y1
-	VPBROADCASTD 4(AX)(CX*1), Y8
+	VPBROADCASTD 4(CX)(DX*1), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y2, Y2
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 4(AX)(CX*2), Y8
+	VPBROADCASTD 4(CX)(DX*2), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
-	VPMOVSXBW    64(DX), Y6
-	VPMOVSXBW    80(DX), Y7
-	VPBROADCASTD 8(AX), Y8
+	VPMOVSXBW    64(BX), Y6
+	VPMOVSXBW    80(BX), Y7
+	VPBROADCASTD 8(CX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y1, Y1
-	VPBROADCASTD 8(AX)(CX*1), Y8
+	VPBROADCASTD 8(CX)(DX*1), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y2, Y2
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 8(AX)(CX*2), Y8
+	VPBROADCASTD 8(CX)(DX*2), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
-	VPMOVSXBW    96(DX), Y6
-	VPMOVSXBW    112(DX), Y7
-	VPBROADCASTD 12(AX), Y8
+	VPMOVSXBW    96(BX), Y6
+	VPMOVSXBW    112(BX), Y7
+	VPBROADCASTD 12(CX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y1, Y1
-	VPBROADCASTD 12(AX)(CX*1), Y8
+	VPBROADCASTD 12(CX)(DX*1), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y2, Y2
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTD 12(AX)(CX*2), Y8
+	VPBROADCASTD 12(CX)(DX*2), Y8
 	VPMADDWD     Y8, Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
-	ADDQ         $+16, AX
-	ADDQ         $+128, DX
-	SUBQ         $+8, BX
+	ADDQ         $+16, CX
+	ADDQ         $+128, BX
+	SUBQ         $+8, SI
 	JNZ          loop3
-	MOVQ         ldc+184(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	CMPQ         add+152(FP), $+0
-	JEQ          added3
-	VMOVUPS      (AX), Y6
-	VPADDD       Y6, Y0, Y0
-	VMOVUPS      32(AX), Y6
-	VPADDD       Y6, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y6
-	VPADDD       Y6, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y6
-	VPADDD       Y6, Y3, Y3
-	VMOVUPS      (AX)(CX*2), Y6
-	VPADDD       Y6, Y4, Y4
-	VMOVUPS      32(AX)(CX*2), Y6
-	VPADDD       Y6, Y5, Y5
-
-added3:
-	MOVQ    weight_len+112(FP), DX
-	TESTQ   DX, DX
-	JNZ     scaled3
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	JMP     end3
-
-scaled3:
-	MOVQ         24(SP), DX
-	VBROADCASTSS (DX), Y6
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VBROADCASTSS 4(DX), Y6
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y6, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y6, Y3, Y3
-	VBROADCASTSS 8(DX), Y6
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y6, Y5, Y5
-	MOVQ         weight_base+104(FP), DX
-	VMOVUPS      (DX), Y6
-	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y4, Y4
-	VMOVUPS      32(DX), Y6
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y5, Y5
-	MOVQ         bias_len+136(FP), DX
-	TESTQ        DX, DX
-	JNZ          biased3
-
-store3:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	VMOVUPS Y4, (AX)(CX*2)
-	VMOVUPS Y5, 32(AX)(CX*2)
-	JMP     end3
-
-biased3:
-	MOVQ    bias_base+128(FP), DX
-	VMOVUPS (DX), Y6
-	VADDPS  Y6, Y0, Y0
-	VADDPS  Y6, Y2, Y2
-	VADDPS  Y6, Y4, Y4
-	VMOVUPS 32(DX), Y6
-	VADDPS  Y6, Y1, Y1
-	VADDPS  Y6, Y3, Y3
-	VADDPS  Y6, Y5, Y5
-	JMP     store3
-
-end3:
-	// the next rows are 3 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+6, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+184(FP), AX
-	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+12, 24(SP)
-	SUBQ   $+3, (SP)
-	JMP    tiles
+	JMP          end
 
 tile2:
-	MOVQ   lda+48(FP), CX
-	MOVQ   8(SP), AX
-	SHLQ   $0x01, CX
-	MOVQ   b_base+80(FP), DX
-	MOVQ   k+8(FP), BX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
 loop2:
-	VPMOVSXBW    (DX), Y4
-	VPMOVSXBW    16(DX), Y5
-	VPBROADCASTD (AX), Y6
+	VPMOVSXBW    (BX), Y4
+	VPMOVSXBW    16(BX), Y5
+	VPBROADCASTD (CX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y1, Y1
-	VPBROADCASTD (AX)(CX*1), Y6
+	VPBROADCASTD (CX)(DX*1), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
-	VPMOVSXBW    32(DX), Y4
-	VPMOVSXBW    48(DX), Y5
-	VPBROADCASTD 4(AX), Y6
+	VPMOVSXBW    32(BX), Y4
+	VPMOVSXBW    48(BX), Y5
+	VPBROADCASTD 4(CX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y1, Y1
-	VPBROADCASTD 4(AX)(CX*1), Y6
+	VPBROADCASTD 4(CX)(DX*1), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
-	VPMOVSXBW    64(DX), Y4
-	VPMOVSXBW    80(DX), Y5
-	VPBROADCASTD 8(AX), Y6
+	VPMOVSXBW    64(BX), Y4
+	VPMOVSXBW    80(BX), Y5
+	VPBROADCASTD 8(CX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y1, Y1
-	VPBROADCASTD 8(AX)(CX*1), Y6
+	VPBROADCASTD 8(CX)(DX*1), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
-	VPMOVSXBW    96(DX), Y4
-	VPMOVSXBW    112(DX), Y5
-	VPBROADCASTD 12(AX), Y6
+	VPMOVSXBW    96(BX), Y4
+	VPMOVSXBW    112(BX), Y5
+	VPBROADCASTD 12(CX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y1, Y1
-	VPBROADCASTD 12(AX)(CX*1), Y6
+	VPBROADCASTD 12(CX)(DX*1), Y6
 	VPMADDWD     Y6, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
-	ADDQ         $+16, AX
-	ADDQ         $+128, DX
-	SUBQ         $+8, BX
+	ADDQ         $+16, CX
+	ADDQ         $+128, BX
+	SUBQ         $+8, SI
 	JNZ          loop2
-	MOVQ         ldc+184(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	CMPQ         add+152(FP), $+0
-	JEQ          added2
-	VMOVUPS      (AX), Y4
-	VPADDD       Y4, Y0, Y0
-	VMOVUPS      32(AX), Y4
-	VPADDD       Y4, Y1, Y1
-	VMOVUPS      (AX)(CX*1), Y4
-	VPADDD       Y4, Y2, Y2
-	VMOVUPS      32(AX)(CX*1), Y4
-	VPADDD       Y4, Y3, Y3
-
-added2:
-	MOVQ    weight_len+112(FP), DX
-	TESTQ   DX, DX
-	JNZ     scaled2
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	JMP     end2
-
-scaled2:
-	MOVQ         24(SP), DX
-	VBROADCASTSS (DX), Y4
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y0, Y0
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VBROADCASTSS 4(DX), Y4
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y4, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y4, Y3, Y3
-	MOVQ         weight_base+104(FP), DX
-	VMOVUPS      (DX), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y2, Y2
-	VMOVUPS      32(DX), Y4
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y3, Y3
-	MOVQ         bias_len+136(FP), DX
-	TESTQ        DX, DX
-	JNZ          biased2
-
-store2:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS Y3, 32(AX)(CX*1)
-	JMP     end2
-
-biased2:
-	MOVQ    bias_base+128(FP), DX
-	VMOVUPS (DX), Y4
-	VADDPS  Y4, Y0, Y0
-	VADDPS  Y4, Y2, Y2
-	VMOVUPS 32(DX), Y4
-	VADDPS  Y4, Y1, Y1
-	VADDPS  Y4, Y3, Y3
-	JMP     store2
-
-end2:
-	// the next rows are 2 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+184(FP), AX
-	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+8, 24(SP)
-	SUBQ   $+2, (SP)
-	JMP    tiles
+	JMP          end
 
 tile1:
-	MOVQ   lda+48(FP), CX
-	MOVQ   8(SP), AX
-	SHLQ   $0x01, CX
-	MOVQ   b_base+80(FP), CX
-	MOVQ   k+8(FP), DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-
 loop1:
-	VPMOVSXBW    (CX), Y2
-	VPMOVSXBW    16(CX), Y3
-	VPBROADCASTD (AX), Y4
+	VPMOVSXBW    (BX), Y2
+	VPMOVSXBW    16(BX), Y3
+	VPBROADCASTD (CX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
-	VPMOVSXBW    32(CX), Y2
-	VPMOVSXBW    48(CX), Y3
-	VPBROADCASTD 4(AX), Y4
+	VPMOVSXBW    32(BX), Y2
+	VPMOVSXBW    48(BX), Y3
+	VPBROADCASTD 4(CX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
-	VPMOVSXBW    64(CX), Y2
-	VPMOVSXBW    80(CX), Y3
-	VPBROADCASTD 8(AX), Y4
+	VPMOVSXBW    64(BX), Y2
+	VPMOVSXBW    80(BX), Y3
+	VPBROADCASTD 8(CX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
-	VPMOVSXBW    96(CX), Y2
-	VPMOVSXBW    112(CX), Y3
-	VPBROADCASTD 12(AX), Y4
+	VPMOVSXBW    96(BX), Y2
+	VPMOVSXBW    112(BX), Y3
+	VPBROADCASTD 12(CX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
-	ADDQ         $+16, AX
-	ADDQ         $+128, CX
-	SUBQ         $+8, DX
+	ADDQ         $+16, CX
+	ADDQ         $+128, BX
+	SUBQ         $+8, SI
 	JNZ          loop1
-	MOVQ         ldc+184(FP), CX
-	MOVQ         16(SP), AX
-	SHLQ         $0x02, CX
-	CMPQ         add+152(FP), $+0
-	JEQ          added1
-	VMOVUPS      (AX), Y2
-	VPADDD       Y2, Y0, Y0
-	VMOVUPS      32(AX), Y2
-	VPADDD       Y2, Y1, Y1
 
-added1:
-	MOVQ    weight_len+112(FP), CX
-	TESTQ   CX, CX
-	JNZ     scaled1
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	JMP     end1
+end:
+	MOVQ    16(SP), CX
+	MOVQ    24(SP), BX
+	MOVQ    weight_base+104(FP), SI
+	MOVQ    bias_base+128(FP), DI
+	CMPQ    add+152(FP), $+0
+	JEQ     added_1
+	VMOVUPS (CX), Y12
+	VPADDD  Y12, Y0, Y0
+	VMOVUPS 32(CX), Y12
+	VPADDD  Y12, Y1, Y1
 
-scaled1:
-	MOVQ         24(SP), CX
-	VBROADCASTSS (CX), Y2
+added_1:
+	MOVQ         weight_len+112(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_1
+	VBROADCASTSS (BX), Y12
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VMOVUPS      (SI), Y13
+	VMULPS       Y13, Y0, Y0
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	MOVQ         weight_base+104(FP), CX
-	VMOVUPS      (CX), Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      32(CX), Y2
-	VMULPS       Y2, Y1, Y1
-	MOVQ         bias_len+136(FP), CX
-	TESTQ        CX, CX
-	JNZ          biased1
+	VMULPS       Y12, Y1, Y1
+	VMOVUPS      32(SI), Y12
+	VMULPS       Y12, Y1, Y1
+	MOVQ         bias_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_1
+	VADDPS       (DI), Y0, Y0
+	VADDPS       32(DI), Y1, Y1
 
-store1:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	JMP     end1
+stored_1:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	MOVQ    ldc+184(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+1
+	JEQ     next
+	CMPQ    add+152(FP), $+0
+	JEQ     added_2
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y2, Y2
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y3, Y3
 
-biased1:
-	MOVQ    bias_base+128(FP), CX
-	VMOVUPS (CX), Y2
-	VADDPS  Y2, Y0, Y0
-	VMOVUPS 32(CX), Y2
-	VADDPS  Y2, Y1, Y1
-	JMP     store1
+added_2:
+	MOVQ         weight_len+112(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_2
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y3, Y3
+	MOVQ         bias_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_2
+	VADDPS       (DI), Y2, Y2
+	VADDPS       32(DI), Y3, Y3
 
-end1:
-	// the next rows are 1 further
-	MOVQ   lda+48(FP), AX
-	IMUL3Q $+2, AX, AX
-	ADDQ   AX, 8(SP)
-	MOVQ   ldc+184(FP), AX
-	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 16(SP)
-	ADDQ   $+4, 24(SP)
-	SUBQ   $+1, (SP)
-	JMP    tiles
+stored_2:
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	MOVQ    ldc+184(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+2
+	JEQ     next
+	CMPQ    add+152(FP), $+0
+	JEQ     added_3
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y4, Y4
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y5, Y5
+
+added_3:
+	MOVQ         weight_len+112(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_3
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y5, Y5
+	MOVQ         bias_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_3
+	VADDPS       (DI), Y4, Y4
+	VADDPS       32(DI), Y5, Y5
+
+stored_3:
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	MOVQ    ldc+184(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+3
+	JEQ     next
+	CMPQ    add+152(FP), $+0
+	JEQ     added_4
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y6, Y6
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y7, Y7
+
+added_4:
+	MOVQ         weight_len+112(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_4
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y7, Y7
+	MOVQ         bias_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_4
+	VADDPS       (DI), Y6, Y6
+	VADDPS       32(DI), Y7, Y7
+
+stored_4:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	MOVQ    ldc+184(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+4
+	JEQ     next
+	CMPQ    add+152(FP), $+0
+	JEQ     added_5
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y8, Y8
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y9, Y9
+
+added_5:
+	MOVQ         weight_len+112(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_5
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y0, Y9, Y9
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y9, Y9
+	MOVQ         bias_len+136(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_5
+	VADDPS       (DI), Y8, Y8
+	VADDPS       32(DI), Y9, Y9
+
+stored_5:
+	VMOVUPS Y8, (CX)
+	VMOVUPS Y9, 32(CX)
+	MOVQ    ldc+184(FP), R8
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $+4, BX
+	CMPQ    AX, $+5
+	JEQ     next
+	CMPQ    add+152(FP), $+0
+	JEQ     added_6
+	VMOVUPS (CX), Y0
+	VPADDD  Y0, Y10, Y10
+	VMOVUPS 32(CX), Y0
+	VPADDD  Y0, Y11, Y11
+
+added_6:
+	MOVQ         weight_len+112(FP), R8
+	TESTQ        R8, R8
+	JZ           stored_6
+	VBROADCASTSS (BX), Y0
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VMOVUPS      (SI), Y1
+	VMULPS       Y1, Y10, Y10
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VMOVUPS      32(SI), Y0
+	VMULPS       Y0, Y11, Y11
+	MOVQ         bias_len+136(FP), SI
+	TESTQ        SI, SI
+	JZ           stored_6
+	VADDPS       (DI), Y10, Y10
+	VADDPS       32(DI), Y11, Y11
+
+stored_6:
+	VMOVUPS Y10, (CX)
+	VMOVUPS Y11, 32(CX)
+	MOVQ    ldc+184(FP), SI
+	LEAQ    (CX)(SI*4), CX
+	ADDQ    $+4, BX
+
+next:
+	MOVQ  CX, 16(SP)
+	MOVQ  BX, 24(SP)
+	MOVQ  AX, CX
+	IMULQ DX, CX
+	ADDQ  CX, 8(SP)
+	MOVQ  (SP), CX
+	SUBQ  AX, CX
+	MOVQ  CX, (SP)
+	JMP   tiles
 
 done:
 	VZEROUPPER

@@ -6,51 +6,37 @@
 
 // func int8OctetsNEONI8MM(m int, k int, nr int, a []int8, lda int, scale []float32, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
 TEXT ·int8OctetsNEONI8MM(SB), NOSPLIT, $0-192
-	MOVD m+0(FP), R9
+	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R8
-	MOVD c_base+160(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R10
-	MOVD ldc+184(FP), R11
+	MOVD c_base+160(FP), R12
+	MOVD scale_base+56(FP), R13
+	MOVD lda+48(FP), R9
+	MOVD ldc+184(FP), R10
 
 tiles:
-	MOVD R9, R0
-	CMP  $12, R0
-	BGE  tile6
-	CMP  $6, R0
-	BLE  pick
+	MOVD R14, R11
+	CMP  $1, R11
+	BLT  done
+	CMP  $6, R11
+	BLE  begin
+	CMP  $11, R11
+	BGT  else1
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R11, R11
+	LSR  $1, R11, R11
+	B    end2
 
-pick:
-	CMP $1, R0
-	BLT done
-	BEQ tile1
-	CMP $2, R0
-	BEQ tile2
-	CMP $3, R0
-	BEQ tile3
-	CMP $4, R0
-	BEQ tile4
-	CMP $5, R0
-	BEQ tile5
+else1:
+	SUB R11, R11, R11
+	ADD $6, R11, R11
 
-tile6:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+end2:
+
+begin:
+	MOVD  b_base+80(FP), R0
+	MOVD  k+8(FP), R1
 	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  R8, R3
-	ADD   R10, R8, R8
-	MOVD  R8, R4
-	ADD   R10, R8, R8
-	MOVD  R8, R5
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R6
-	MOVD  k+8(FP), R7
+	ADD   R9, R8, R8
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
@@ -59,6 +45,14 @@ tile6:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
+	CMP   $1, R11
+	BEQ   tile1
+	MOVD  R8, R3
+	ADD   R9, R8, R8
+	CMP   $2, R11
+	BEQ   tile2
+	MOVD  R8, R4
+	ADD   R9, R8, R8
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
@@ -67,6 +61,14 @@ tile6:
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
+	CMP   $3, R11
+	BEQ   tile3
+	MOVD  R8, R5
+	ADD   R9, R8, R8
+	CMP   $4, R11
+	BEQ   tile4
+	MOVD  R8, R6
+	ADD   R9, R8, R8
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
 	VMOVI $0, V24.B16
@@ -75,1498 +77,679 @@ tile6:
 	VMOVI $0, V27.B16
 	VMOVI $0, V28.B16
 	VMOVI $0, V29.B16
+	CMP   $5, R11
+	BEQ   tile5
+	MOVD  R8, R7
+	ADD   R9, R8, R8
+
+tile6:
 
 loop6:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FMOVQ.P 16(R3), F3
-	FMOVQ.P 16(R4), F4
-	FMOVQ.P 16(R5), F30
+	FMOVQ.P 16(R2), F0
+	FMOVQ.P 16(R3), F1
+	FMOVQ.P 16(R4), F2
+	FMOVQ.P 16(R5), F3
+	FMOVQ.P 16(R6), F4
+	FMOVQ.P 16(R7), F30
 	VZIP1   V1.D2, V0.D2, V5.D2
 	VZIP2   V1.D2, V0.D2, V1.D2
 	VZIP1   V3.D2, V2.D2, V31.D2
 	VZIP2   V3.D2, V2.D2, V2.D2
 	VZIP1   V30.D2, V4.D2, V3.D2
 	VZIP2   V30.D2, V4.D2, V30.D2
-	FLDPQ   (R6), (F0, F4)
+	FLDPQ   (R0), (F0, F4)
 	WORD    $0x4e80a4a6 // smmla v6.4s, v5.16b, v0.16b
 	WORD    $0x4e84a4a7 // smmla v7.4s, v5.16b, v4.16b
 	WORD    $0x4e80a7ee // smmla v14.4s, v31.16b, v0.16b
 	WORD    $0x4e84a7ef // smmla v15.4s, v31.16b, v4.16b
 	WORD    $0x4e80a476 // smmla v22.4s, v3.16b, v0.16b
 	WORD    $0x4e84a477 // smmla v23.4s, v3.16b, v4.16b
-	FLDPQ   32(R6), (F0, F4)
+	FLDPQ   32(R0), (F0, F4)
 	WORD    $0x4e80a4a8 // smmla v8.4s, v5.16b, v0.16b
 	WORD    $0x4e84a4a9 // smmla v9.4s, v5.16b, v4.16b
 	WORD    $0x4e80a7f0 // smmla v16.4s, v31.16b, v0.16b
 	WORD    $0x4e84a7f1 // smmla v17.4s, v31.16b, v4.16b
 	WORD    $0x4e80a478 // smmla v24.4s, v3.16b, v0.16b
 	WORD    $0x4e84a479 // smmla v25.4s, v3.16b, v4.16b
-	FLDPQ   64(R6), (F0, F4)
+	FLDPQ   64(R0), (F0, F4)
 	WORD    $0x4e80a4aa // smmla v10.4s, v5.16b, v0.16b
 	WORD    $0x4e84a4ab // smmla v11.4s, v5.16b, v4.16b
 	WORD    $0x4e80a7f2 // smmla v18.4s, v31.16b, v0.16b
 	WORD    $0x4e84a7f3 // smmla v19.4s, v31.16b, v4.16b
 	WORD    $0x4e80a47a // smmla v26.4s, v3.16b, v0.16b
 	WORD    $0x4e84a47b // smmla v27.4s, v3.16b, v4.16b
-	FLDPQ   96(R6), (F0, F4)
+	FLDPQ   96(R0), (F0, F4)
 	WORD    $0x4e80a4ac // smmla v12.4s, v5.16b, v0.16b
 	WORD    $0x4e84a4ad // smmla v13.4s, v5.16b, v4.16b
 	WORD    $0x4e80a7f4 // smmla v20.4s, v31.16b, v0.16b
 	WORD    $0x4e84a7f5 // smmla v21.4s, v31.16b, v4.16b
 	WORD    $0x4e80a47c // smmla v28.4s, v3.16b, v0.16b
 	WORD    $0x4e84a47d // smmla v29.4s, v3.16b, v4.16b
-	FLDPQ   128(R6), (F0, F3)
+	FLDPQ   128(R0), (F0, F3)
 	WORD    $0x4e80a426 // smmla v6.4s, v1.16b, v0.16b
 	WORD    $0x4e83a427 // smmla v7.4s, v1.16b, v3.16b
 	WORD    $0x4e80a44e // smmla v14.4s, v2.16b, v0.16b
 	WORD    $0x4e83a44f // smmla v15.4s, v2.16b, v3.16b
 	WORD    $0x4e80a7d6 // smmla v22.4s, v30.16b, v0.16b
 	WORD    $0x4e83a7d7 // smmla v23.4s, v30.16b, v3.16b
-	FLDPQ   160(R6), (F0, F3)
+	FLDPQ   160(R0), (F0, F3)
 	WORD    $0x4e80a428 // smmla v8.4s, v1.16b, v0.16b
 	WORD    $0x4e83a429 // smmla v9.4s, v1.16b, v3.16b
 	WORD    $0x4e80a450 // smmla v16.4s, v2.16b, v0.16b
 	WORD    $0x4e83a451 // smmla v17.4s, v2.16b, v3.16b
 	WORD    $0x4e80a7d8 // smmla v24.4s, v30.16b, v0.16b
 	WORD    $0x4e83a7d9 // smmla v25.4s, v30.16b, v3.16b
-	FLDPQ   192(R6), (F0, F3)
+	FLDPQ   192(R0), (F0, F3)
 	WORD    $0x4e80a42a // smmla v10.4s, v1.16b, v0.16b
 	WORD    $0x4e83a42b // smmla v11.4s, v1.16b, v3.16b
 	WORD    $0x4e80a452 // smmla v18.4s, v2.16b, v0.16b
 	WORD    $0x4e83a453 // smmla v19.4s, v2.16b, v3.16b
 	WORD    $0x4e80a7da // smmla v26.4s, v30.16b, v0.16b
 	WORD    $0x4e83a7db // smmla v27.4s, v30.16b, v3.16b
-	FLDPQ   224(R6), (F0, F3)
+	FLDPQ   224(R0), (F0, F3)
 	WORD    $0x4e80a42c // smmla v12.4s, v1.16b, v0.16b
 	WORD    $0x4e83a42d // smmla v13.4s, v1.16b, v3.16b
 	WORD    $0x4e80a454 // smmla v20.4s, v2.16b, v0.16b
 	WORD    $0x4e83a455 // smmla v21.4s, v2.16b, v3.16b
 	WORD    $0x4e80a7dc // smmla v28.4s, v30.16b, v0.16b
 	WORD    $0x4e83a7dd // smmla v29.4s, v30.16b, v3.16b
-	ADD     $256, R6, R6
-	SUBS    $16, R7, R7
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop6
-	VZIP1   V7.D2, V6.D2, V1.D2
-	VZIP1   V9.D2, V8.D2, V2.D2
-	VZIP1   V11.D2, V10.D2, V3.D2
-	VZIP1   V13.D2, V12.D2, V4.D2
-	VZIP2   V7.D2, V6.D2, V6.D2
-	VZIP2   V9.D2, V8.D2, V8.D2
-	VZIP2   V11.D2, V10.D2, V10.D2
-	VZIP2   V13.D2, V12.D2, V5.D2
-	VZIP1   V15.D2, V14.D2, V7.D2
-	VZIP1   V17.D2, V16.D2, V9.D2
-	VZIP1   V19.D2, V18.D2, V11.D2
-	VZIP1   V21.D2, V20.D2, V12.D2
-	VZIP2   V15.D2, V14.D2, V14.D2
-	VZIP2   V17.D2, V16.D2, V16.D2
-	VZIP2   V19.D2, V18.D2, V18.D2
-	VZIP2   V21.D2, V20.D2, V13.D2
-	VZIP1   V23.D2, V22.D2, V15.D2
-	VZIP1   V25.D2, V24.D2, V17.D2
-	VZIP1   V27.D2, V26.D2, V19.D2
-	VZIP1   V29.D2, V28.D2, V20.D2
-	VZIP2   V23.D2, V22.D2, V21.D2
-	VZIP2   V25.D2, V24.D2, V22.D2
-	VZIP2   V27.D2, V26.D2, V23.D2
-	VZIP2   V29.D2, V28.D2, V24.D2
-	MOVD    add+152(FP), R0
-	CBZ     R0, added6
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V1.S4, V1.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V2.S4, V2.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V14.S4, V14.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V16.S4, V16.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V18.S4, V18.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V17.S4, V17.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V19.S4, V19.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V20.S4, V20.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V21.S4, V21.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V22.S4, V22.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V23.S4, V23.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V24.S4, V24.S4
-
-added6:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled6
-	MOVD  R13, R0
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F6, (R0)
-	FMOVQ F8, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F12, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F16, 16(R0)
-	FMOVQ F18, 32(R0)
-	FMOVQ F13, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F17, 16(R0)
-	FMOVQ F19, 32(R0)
-	FMOVQ F20, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F21, (R0)
-	FMOVQ F22, 16(R0)
-	FMOVQ F23, 32(R0)
-	FMOVQ F24, 48(R0)
-	B     end6
-
-scaled6:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F25
-	FMOVS 8(R12), F26
-	FMOVS 12(R12), F27
-	FMOVS 16(R12), F28
-	FMOVS 20(R12), F29
-	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f9990c6 // fmul v6.4s, v6.4s, v25.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f999108 // fmul v8.4s, v8.4s, v25.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f99914a // fmul v10.4s, v10.4s, v25.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f9990a5 // fmul v5.4s, v5.4s, v25.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f9a90e7 // fmul v7.4s, v7.4s, v26.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f9a9129 // fmul v9.4s, v9.4s, v26.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f9a916b // fmul v11.4s, v11.4s, v26.s[0]
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f9a918c // fmul v12.4s, v12.4s, v26.s[0]
-	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD  $0x4f9b91ce // fmul v14.4s, v14.4s, v27.s[0]
-	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD  $0x4f9b9210 // fmul v16.4s, v16.4s, v27.s[0]
-	WORD  $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD  $0x4f9b9252 // fmul v18.4s, v18.4s, v27.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f9b91ad // fmul v13.4s, v13.4s, v27.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f9c91ef // fmul v15.4s, v15.4s, v28.s[0]
-	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD  $0x4f9c9231 // fmul v17.4s, v17.4s, v28.s[0]
-	WORD  $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD  $0x4f9c9273 // fmul v19.4s, v19.4s, v28.s[0]
-	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD  $0x4f9c9294 // fmul v20.4s, v20.4s, v28.s[0]
-	WORD  $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD  $0x4f9d92b5 // fmul v21.4s, v21.4s, v29.s[0]
-	WORD  $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD  $0x4f9d92d6 // fmul v22.4s, v22.4s, v29.s[0]
-	WORD  $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD  $0x4f9d92f7 // fmul v23.4s, v23.4s, v29.s[0]
-	WORD  $0x4e21db18 // scvtf v24.4s, v24.4s
-	WORD  $0x4f9d9318 // fmul v24.4s, v24.4s, v29.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased6
-
-store6:
-	MOVD  R13, R0
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F6, (R0)
-	FMOVQ F8, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F12, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F16, 16(R0)
-	FMOVQ F18, 32(R0)
-	FMOVQ F13, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F17, 16(R0)
-	FMOVQ F19, 32(R0)
-	FMOVQ F20, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F21, (R0)
-	FMOVQ F22, 16(R0)
-	FMOVQ F23, 32(R0)
-	FMOVQ F24, 48(R0)
-	B     end6
-
-biased6:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	WORD  $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
-	B     store6
-
-end6:
-	// the next rows are 6 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $24, R12, R12
-	SUB $6, R9, R9
-	B   tiles
+	B       end
 
 tile5:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  R8, R3
-	ADD   R10, R8, R8
-	MOVD  R8, R4
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R5
-	MOVD  k+8(FP), R6
-	VMOVI $0, V23.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V28.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V27.B16
-	VMOVI $0, V26.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V25.B16
-	VMOVI $0, V24.B16
 
 loop5:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FMOVQ.P 16(R3), F3
-	FMOVQ.P 16(R4), F4
-	VZIP1   V1.D2, V0.D2, V29.D2
+	FMOVQ.P 16(R2), F0
+	FMOVQ.P 16(R3), F1
+	FMOVQ.P 16(R4), F2
+	FMOVQ.P 16(R5), F3
+	FMOVQ.P 16(R6), F4
+	VZIP1   V1.D2, V0.D2, V5.D2
 	VZIP2   V1.D2, V0.D2, V30.D2
 	VZIP1   V3.D2, V2.D2, V31.D2
 	VZIP2   V3.D2, V2.D2, V2.D2
 	VZIP1   V4.D2, V4.D2, V3.D2
 	VZIP2   V4.D2, V4.D2, V4.D2
-	FLDPQ   (R5), (F0, F1)
-	WORD    $0x4e80a7b7 // smmla v23.4s, v29.16b, v0.16b
-	WORD    $0x4e81a7b6 // smmla v22.4s, v29.16b, v1.16b
-	WORD    $0x4e80a7f5 // smmla v21.4s, v31.16b, v0.16b
-	WORD    $0x4e81a7f4 // smmla v20.4s, v31.16b, v1.16b
-	WORD    $0x4e80a473 // smmla v19.4s, v3.16b, v0.16b
-	WORD    $0x4e81a472 // smmla v18.4s, v3.16b, v1.16b
-	FLDPQ   32(R5), (F0, F1)
-	WORD    $0x4e80a7b1 // smmla v17.4s, v29.16b, v0.16b
-	WORD    $0x4e81a7b0 // smmla v16.4s, v29.16b, v1.16b
-	WORD    $0x4e80a7ef // smmla v15.4s, v31.16b, v0.16b
-	WORD    $0x4e81a7ee // smmla v14.4s, v31.16b, v1.16b
-	WORD    $0x4e80a46d // smmla v13.4s, v3.16b, v0.16b
-	WORD    $0x4e81a46c // smmla v12.4s, v3.16b, v1.16b
-	FLDPQ   64(R5), (F0, F1)
-	WORD    $0x4e80a7ab // smmla v11.4s, v29.16b, v0.16b
-	WORD    $0x4e81a7aa // smmla v10.4s, v29.16b, v1.16b
-	WORD    $0x4e80a7e9 // smmla v9.4s, v31.16b, v0.16b
-	WORD    $0x4e81a7e8 // smmla v8.4s, v31.16b, v1.16b
-	WORD    $0x4e80a467 // smmla v7.4s, v3.16b, v0.16b
-	WORD    $0x4e81a466 // smmla v6.4s, v3.16b, v1.16b
-	FLDPQ   96(R5), (F0, F1)
-	WORD    $0x4e80a7a5 // smmla v5.4s, v29.16b, v0.16b
-	WORD    $0x4e81a7bc // smmla v28.4s, v29.16b, v1.16b
-	WORD    $0x4e80a7fb // smmla v27.4s, v31.16b, v0.16b
-	WORD    $0x4e81a7fa // smmla v26.4s, v31.16b, v1.16b
-	WORD    $0x4e80a479 // smmla v25.4s, v3.16b, v0.16b
-	WORD    $0x4e81a478 // smmla v24.4s, v3.16b, v1.16b
-	FLDPQ   128(R5), (F0, F1)
-	WORD    $0x4e80a7d7 // smmla v23.4s, v30.16b, v0.16b
-	WORD    $0x4e81a7d6 // smmla v22.4s, v30.16b, v1.16b
-	WORD    $0x4e80a455 // smmla v21.4s, v2.16b, v0.16b
-	WORD    $0x4e81a454 // smmla v20.4s, v2.16b, v1.16b
-	WORD    $0x4e80a493 // smmla v19.4s, v4.16b, v0.16b
-	WORD    $0x4e81a492 // smmla v18.4s, v4.16b, v1.16b
-	FLDPQ   160(R5), (F0, F1)
-	WORD    $0x4e80a7d1 // smmla v17.4s, v30.16b, v0.16b
-	WORD    $0x4e81a7d0 // smmla v16.4s, v30.16b, v1.16b
-	WORD    $0x4e80a44f // smmla v15.4s, v2.16b, v0.16b
-	WORD    $0x4e81a44e // smmla v14.4s, v2.16b, v1.16b
-	WORD    $0x4e80a48d // smmla v13.4s, v4.16b, v0.16b
-	WORD    $0x4e81a48c // smmla v12.4s, v4.16b, v1.16b
-	FLDPQ   192(R5), (F0, F1)
-	WORD    $0x4e80a7cb // smmla v11.4s, v30.16b, v0.16b
-	WORD    $0x4e81a7ca // smmla v10.4s, v30.16b, v1.16b
-	WORD    $0x4e80a449 // smmla v9.4s, v2.16b, v0.16b
-	WORD    $0x4e81a448 // smmla v8.4s, v2.16b, v1.16b
-	WORD    $0x4e80a487 // smmla v7.4s, v4.16b, v0.16b
-	WORD    $0x4e81a486 // smmla v6.4s, v4.16b, v1.16b
-	FLDPQ   224(R5), (F0, F1)
-	WORD    $0x4e80a7c5 // smmla v5.4s, v30.16b, v0.16b
-	WORD    $0x4e81a7dc // smmla v28.4s, v30.16b, v1.16b
-	WORD    $0x4e80a45b // smmla v27.4s, v2.16b, v0.16b
-	WORD    $0x4e81a45a // smmla v26.4s, v2.16b, v1.16b
-	WORD    $0x4e80a499 // smmla v25.4s, v4.16b, v0.16b
-	WORD    $0x4e81a498 // smmla v24.4s, v4.16b, v1.16b
-	ADD     $256, R5, R5
-	SUBS    $16, R6, R6
+	FLDPQ   (R0), (F0, F1)
+	WORD    $0x4e80a4a6 // smmla v6.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4a7 // smmla v7.4s, v5.16b, v1.16b
+	WORD    $0x4e80a7ee // smmla v14.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7ef // smmla v15.4s, v31.16b, v1.16b
+	WORD    $0x4e80a476 // smmla v22.4s, v3.16b, v0.16b
+	WORD    $0x4e81a477 // smmla v23.4s, v3.16b, v1.16b
+	FLDPQ   32(R0), (F0, F1)
+	WORD    $0x4e80a4a8 // smmla v8.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4a9 // smmla v9.4s, v5.16b, v1.16b
+	WORD    $0x4e80a7f0 // smmla v16.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7f1 // smmla v17.4s, v31.16b, v1.16b
+	WORD    $0x4e80a478 // smmla v24.4s, v3.16b, v0.16b
+	WORD    $0x4e81a479 // smmla v25.4s, v3.16b, v1.16b
+	FLDPQ   64(R0), (F0, F1)
+	WORD    $0x4e80a4aa // smmla v10.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4ab // smmla v11.4s, v5.16b, v1.16b
+	WORD    $0x4e80a7f2 // smmla v18.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7f3 // smmla v19.4s, v31.16b, v1.16b
+	WORD    $0x4e80a47a // smmla v26.4s, v3.16b, v0.16b
+	WORD    $0x4e81a47b // smmla v27.4s, v3.16b, v1.16b
+	FLDPQ   96(R0), (F0, F1)
+	WORD    $0x4e80a4ac // smmla v12.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4ad // smmla v13.4s, v5.16b, v1.16b
+	WORD    $0x4e80a7f4 // smmla v20.4s, v31.16b, v0.16b
+	WORD    $0x4e81a7f5 // smmla v21.4s, v31.16b, v1.16b
+	WORD    $0x4e80a47c // smmla v28.4s, v3.16b, v0.16b
+	WORD    $0x4e81a47d // smmla v29.4s, v3.16b, v1.16b
+	FLDPQ   128(R0), (F0, F1)
+	WORD    $0x4e80a7c6 // smmla v6.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7c7 // smmla v7.4s, v30.16b, v1.16b
+	WORD    $0x4e80a44e // smmla v14.4s, v2.16b, v0.16b
+	WORD    $0x4e81a44f // smmla v15.4s, v2.16b, v1.16b
+	WORD    $0x4e80a496 // smmla v22.4s, v4.16b, v0.16b
+	WORD    $0x4e81a497 // smmla v23.4s, v4.16b, v1.16b
+	FLDPQ   160(R0), (F0, F1)
+	WORD    $0x4e80a7c8 // smmla v8.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7c9 // smmla v9.4s, v30.16b, v1.16b
+	WORD    $0x4e80a450 // smmla v16.4s, v2.16b, v0.16b
+	WORD    $0x4e81a451 // smmla v17.4s, v2.16b, v1.16b
+	WORD    $0x4e80a498 // smmla v24.4s, v4.16b, v0.16b
+	WORD    $0x4e81a499 // smmla v25.4s, v4.16b, v1.16b
+	FLDPQ   192(R0), (F0, F1)
+	WORD    $0x4e80a7ca // smmla v10.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7cb // smmla v11.4s, v30.16b, v1.16b
+	WORD    $0x4e80a452 // smmla v18.4s, v2.16b, v0.16b
+	WORD    $0x4e81a453 // smmla v19.4s, v2.16b, v1.16b
+	WORD    $0x4e80a49a // smmla v26.4s, v4.16b, v0.16b
+	WORD    $0x4e81a49b // smmla v27.4s, v4.16b, v1.16b
+	FLDPQ   224(R0), (F0, F1)
+	WORD    $0x4e80a7cc // smmla v12.4s, v30.16b, v0.16b
+	WORD    $0x4e81a7cd // smmla v13.4s, v30.16b, v1.16b
+	WORD    $0x4e80a454 // smmla v20.4s, v2.16b, v0.16b
+	WORD    $0x4e81a455 // smmla v21.4s, v2.16b, v1.16b
+	WORD    $0x4e80a49c // smmla v28.4s, v4.16b, v0.16b
+	WORD    $0x4e81a49d // smmla v29.4s, v4.16b, v1.16b
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop5
-	VZIP1   V22.D2, V23.D2, V1.D2
-	VZIP1   V16.D2, V17.D2, V2.D2
-	VZIP1   V10.D2, V11.D2, V3.D2
-	VZIP1   V28.D2, V5.D2, V4.D2
-	VZIP2   V22.D2, V23.D2, V22.D2
-	VZIP2   V16.D2, V17.D2, V16.D2
-	VZIP2   V10.D2, V11.D2, V17.D2
-	VZIP2   V28.D2, V5.D2, V5.D2
-	VZIP1   V20.D2, V21.D2, V10.D2
-	VZIP1   V14.D2, V15.D2, V11.D2
-	VZIP1   V8.D2, V9.D2, V23.D2
-	VZIP1   V26.D2, V27.D2, V28.D2
-	VZIP2   V20.D2, V21.D2, V20.D2
-	VZIP2   V14.D2, V15.D2, V14.D2
-	VZIP2   V8.D2, V9.D2, V8.D2
-	VZIP2   V26.D2, V27.D2, V9.D2
-	VZIP1   V18.D2, V19.D2, V15.D2
-	VZIP1   V12.D2, V13.D2, V12.D2
-	VZIP1   V6.D2, V7.D2, V6.D2
-	VZIP1   V24.D2, V25.D2, V7.D2
-	MOVD    add+152(FP), R0
-	CBZ     R0, added5
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V1.S4, V1.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V2.S4, V2.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V22.S4, V22.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V16.S4, V16.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V17.S4, V17.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V23.S4, V23.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V28.S4, V28.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V20.S4, V20.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V14.S4, V14.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-
-added5:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled5
-	MOVD  R13, R0
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F22, (R0)
-	FMOVQ F16, 16(R0)
-	FMOVQ F17, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F11, 16(R0)
-	FMOVQ F23, 32(R0)
-	FMOVQ F28, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F20, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F12, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F7, 48(R0)
-	B     end5
-
-scaled5:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F13
-	FMOVS 8(R12), F18
-	FMOVS 12(R12), F19
-	FMOVS 16(R12), F21
-	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD  $0x4f8d92d6 // fmul v22.4s, v22.4s, v13.s[0]
-	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD  $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
-	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD  $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8d90a5 // fmul v5.4s, v5.4s, v13.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f92914a // fmul v10.4s, v10.4s, v18.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f92916b // fmul v11.4s, v11.4s, v18.s[0]
-	WORD  $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD  $0x4f9292f7 // fmul v23.4s, v23.4s, v18.s[0]
-	WORD  $0x4e21db9c // scvtf v28.4s, v28.4s
-	WORD  $0x4f92939c // fmul v28.4s, v28.4s, v18.s[0]
-	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD  $0x4f939294 // fmul v20.4s, v20.4s, v19.s[0]
-	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD  $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f9590c6 // fmul v6.4s, v6.4s, v21.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f9590e7 // fmul v7.4s, v7.4s, v21.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20df9c // fmul v28.4s, v28.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased5
-
-store5:
-	MOVD  R13, R0
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F22, (R0)
-	FMOVQ F16, 16(R0)
-	FMOVQ F17, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F11, 16(R0)
-	FMOVQ F23, 32(R0)
-	FMOVQ F28, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F20, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F12, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F7, 48(R0)
-	B     end5
-
-biased5:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	B     store5
-
-end5:
-	// the next rows are 5 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $20, R12, R12
-	SUB $5, R9, R9
-	B   tiles
+	B       end
 
 tile4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  R8, R3
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R4
-	MOVD  k+8(FP), R5
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
 
 loop4:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FMOVQ.P 16(R3), F3
+	FMOVQ.P 16(R2), F0
+	FMOVQ.P 16(R3), F1
+	FMOVQ.P 16(R4), F2
+	FMOVQ.P 16(R5), F3
 	VZIP1   V1.D2, V0.D2, V4.D2
-	VZIP2   V1.D2, V0.D2, V21.D2
+	VZIP2   V1.D2, V0.D2, V5.D2
 	VZIP1   V3.D2, V2.D2, V0.D2
 	VZIP2   V3.D2, V2.D2, V3.D2
-	FLDPQ   (R4), (F1, F2)
-	WORD    $0x4e81a487 // smmla v7.4s, v4.16b, v1.16b
-	WORD    $0x4e82a488 // smmla v8.4s, v4.16b, v2.16b
-	WORD    $0x4e81a40d // smmla v13.4s, v0.16b, v1.16b
-	WORD    $0x4e82a40e // smmla v14.4s, v0.16b, v2.16b
-	FLDPQ   32(R4), (F1, F2)
+	FLDPQ   (R0), (F1, F2)
 	WORD    $0x4e81a486 // smmla v6.4s, v4.16b, v1.16b
-	WORD    $0x4e82a485 // smmla v5.4s, v4.16b, v2.16b
-	WORD    $0x4e81a40f // smmla v15.4s, v0.16b, v1.16b
-	WORD    $0x4e82a410 // smmla v16.4s, v0.16b, v2.16b
-	FLDPQ   64(R4), (F1, F2)
-	WORD    $0x4e81a489 // smmla v9.4s, v4.16b, v1.16b
-	WORD    $0x4e82a48a // smmla v10.4s, v4.16b, v2.16b
-	WORD    $0x4e81a411 // smmla v17.4s, v0.16b, v1.16b
-	WORD    $0x4e82a412 // smmla v18.4s, v0.16b, v2.16b
-	FLDPQ   96(R4), (F1, F2)
-	WORD    $0x4e81a48b // smmla v11.4s, v4.16b, v1.16b
-	WORD    $0x4e82a48c // smmla v12.4s, v4.16b, v2.16b
-	WORD    $0x4e81a413 // smmla v19.4s, v0.16b, v1.16b
-	WORD    $0x4e82a414 // smmla v20.4s, v0.16b, v2.16b
-	FLDPQ   128(R4), (F0, F1)
-	WORD    $0x4e80a6a7 // smmla v7.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6a8 // smmla v8.4s, v21.16b, v1.16b
-	WORD    $0x4e80a46d // smmla v13.4s, v3.16b, v0.16b
-	WORD    $0x4e81a46e // smmla v14.4s, v3.16b, v1.16b
-	FLDPQ   160(R4), (F0, F1)
-	WORD    $0x4e80a6a6 // smmla v6.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6a5 // smmla v5.4s, v21.16b, v1.16b
-	WORD    $0x4e80a46f // smmla v15.4s, v3.16b, v0.16b
-	WORD    $0x4e81a470 // smmla v16.4s, v3.16b, v1.16b
-	FLDPQ   192(R4), (F0, F1)
-	WORD    $0x4e80a6a9 // smmla v9.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6aa // smmla v10.4s, v21.16b, v1.16b
-	WORD    $0x4e80a471 // smmla v17.4s, v3.16b, v0.16b
-	WORD    $0x4e81a472 // smmla v18.4s, v3.16b, v1.16b
-	FLDPQ   224(R4), (F0, F1)
-	WORD    $0x4e80a6ab // smmla v11.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6ac // smmla v12.4s, v21.16b, v1.16b
-	WORD    $0x4e80a473 // smmla v19.4s, v3.16b, v0.16b
-	WORD    $0x4e81a474 // smmla v20.4s, v3.16b, v1.16b
-	ADD     $256, R4, R4
-	SUBS    $16, R5, R5
-	BNE     loop4
-	VZIP1   V8.D2, V7.D2, V1.D2
-	VZIP1   V5.D2, V6.D2, V2.D2
-	VZIP1   V10.D2, V9.D2, V3.D2
-	VZIP1   V12.D2, V11.D2, V4.D2
-	VZIP2   V8.D2, V7.D2, V7.D2
-	VZIP2   V5.D2, V6.D2, V8.D2
-	VZIP2   V10.D2, V9.D2, V10.D2
-	VZIP2   V12.D2, V11.D2, V5.D2
-	VZIP1   V14.D2, V13.D2, V6.D2
-	VZIP1   V16.D2, V15.D2, V9.D2
-	VZIP1   V18.D2, V17.D2, V11.D2
-	VZIP1   V20.D2, V19.D2, V12.D2
-	VZIP2   V14.D2, V13.D2, V13.D2
-	VZIP2   V16.D2, V15.D2, V14.D2
-	VZIP2   V18.D2, V17.D2, V15.D2
-	VZIP2   V20.D2, V19.D2, V16.D2
-	MOVD    add+152(FP), R0
-	CBZ     R0, added4
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V1.S4, V1.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V2.S4, V2.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V14.S4, V14.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V16.S4, V16.S4
-
-added4:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled4
-	MOVD  R13, R0
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F8, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F6, (R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F12, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F15, 32(R0)
-	FMOVQ F16, 48(R0)
-	B     end4
-
-scaled4:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F17
-	FMOVS 8(R12), F18
-	FMOVS 12(R12), F19
-	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f9190e7 // fmul v7.4s, v7.4s, v17.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f919108 // fmul v8.4s, v8.4s, v17.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f91914a // fmul v10.4s, v10.4s, v17.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f9190a5 // fmul v5.4s, v5.4s, v17.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f9290c6 // fmul v6.4s, v6.4s, v18.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f929129 // fmul v9.4s, v9.4s, v18.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f92916b // fmul v11.4s, v11.4s, v18.s[0]
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f92918c // fmul v12.4s, v12.4s, v18.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
-	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD  $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
-	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD  $0x4f939210 // fmul v16.4s, v16.4s, v19.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased4
-
-store4:
-	MOVD  R13, R0
-	FMOVQ F1, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F8, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F6, (R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F12, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F15, 32(R0)
-	FMOVQ F16, 48(R0)
-	B     end4
-
-biased4:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	B     store4
-
-end4:
-	// the next rows are 4 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $16, R12, R12
-	SUB $4, R9, R9
-	B   tiles
-
-tile3:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R3
-	MOVD  k+8(FP), R4
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-
-loop3:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	VZIP1   V1.D2, V0.D2, V3.D2
-	VZIP2   V1.D2, V0.D2, V20.D2
-	VZIP1   V2.D2, V2.D2, V0.D2
-	VZIP2   V2.D2, V2.D2, V21.D2
-	FLDPQ   (R3), (F1, F2)
-	WORD    $0x4e81a467 // smmla v7.4s, v3.16b, v1.16b
-	WORD    $0x4e82a468 // smmla v8.4s, v3.16b, v2.16b
-	WORD    $0x4e81a40d // smmla v13.4s, v0.16b, v1.16b
-	WORD    $0x4e82a40e // smmla v14.4s, v0.16b, v2.16b
-	FLDPQ   32(R3), (F1, F2)
-	WORD    $0x4e81a466 // smmla v6.4s, v3.16b, v1.16b
-	WORD    $0x4e82a465 // smmla v5.4s, v3.16b, v2.16b
-	WORD    $0x4e81a404 // smmla v4.4s, v0.16b, v1.16b
+	WORD    $0x4e82a487 // smmla v7.4s, v4.16b, v2.16b
+	WORD    $0x4e81a40e // smmla v14.4s, v0.16b, v1.16b
 	WORD    $0x4e82a40f // smmla v15.4s, v0.16b, v2.16b
-	FLDPQ   64(R3), (F1, F2)
-	WORD    $0x4e81a469 // smmla v9.4s, v3.16b, v1.16b
-	WORD    $0x4e82a46a // smmla v10.4s, v3.16b, v2.16b
+	FLDPQ   32(R0), (F1, F2)
+	WORD    $0x4e81a488 // smmla v8.4s, v4.16b, v1.16b
+	WORD    $0x4e82a489 // smmla v9.4s, v4.16b, v2.16b
 	WORD    $0x4e81a410 // smmla v16.4s, v0.16b, v1.16b
 	WORD    $0x4e82a411 // smmla v17.4s, v0.16b, v2.16b
-	FLDPQ   96(R3), (F1, F2)
-	WORD    $0x4e81a46b // smmla v11.4s, v3.16b, v1.16b
-	WORD    $0x4e82a46c // smmla v12.4s, v3.16b, v2.16b
+	FLDPQ   64(R0), (F1, F2)
+	WORD    $0x4e81a48a // smmla v10.4s, v4.16b, v1.16b
+	WORD    $0x4e82a48b // smmla v11.4s, v4.16b, v2.16b
 	WORD    $0x4e81a412 // smmla v18.4s, v0.16b, v1.16b
 	WORD    $0x4e82a413 // smmla v19.4s, v0.16b, v2.16b
-	FLDPQ   128(R3), (F0, F1)
-	WORD    $0x4e80a687 // smmla v7.4s, v20.16b, v0.16b
-	WORD    $0x4e81a688 // smmla v8.4s, v20.16b, v1.16b
-	WORD    $0x4e80a6ad // smmla v13.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6ae // smmla v14.4s, v21.16b, v1.16b
-	FLDPQ   160(R3), (F0, F1)
-	WORD    $0x4e80a686 // smmla v6.4s, v20.16b, v0.16b
-	WORD    $0x4e81a685 // smmla v5.4s, v20.16b, v1.16b
-	WORD    $0x4e80a6a4 // smmla v4.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6af // smmla v15.4s, v21.16b, v1.16b
-	FLDPQ   192(R3), (F0, F1)
-	WORD    $0x4e80a689 // smmla v9.4s, v20.16b, v0.16b
-	WORD    $0x4e81a68a // smmla v10.4s, v20.16b, v1.16b
-	WORD    $0x4e80a6b0 // smmla v16.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6b1 // smmla v17.4s, v21.16b, v1.16b
-	FLDPQ   224(R3), (F0, F1)
-	WORD    $0x4e80a68b // smmla v11.4s, v20.16b, v0.16b
-	WORD    $0x4e81a68c // smmla v12.4s, v20.16b, v1.16b
-	WORD    $0x4e80a6b2 // smmla v18.4s, v21.16b, v0.16b
-	WORD    $0x4e81a6b3 // smmla v19.4s, v21.16b, v1.16b
-	ADD     $256, R3, R3
-	SUBS    $16, R4, R4
+	FLDPQ   96(R0), (F1, F2)
+	WORD    $0x4e81a48c // smmla v12.4s, v4.16b, v1.16b
+	WORD    $0x4e82a48d // smmla v13.4s, v4.16b, v2.16b
+	WORD    $0x4e81a414 // smmla v20.4s, v0.16b, v1.16b
+	WORD    $0x4e82a415 // smmla v21.4s, v0.16b, v2.16b
+	FLDPQ   128(R0), (F0, F1)
+	WORD    $0x4e80a4a6 // smmla v6.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4a7 // smmla v7.4s, v5.16b, v1.16b
+	WORD    $0x4e80a46e // smmla v14.4s, v3.16b, v0.16b
+	WORD    $0x4e81a46f // smmla v15.4s, v3.16b, v1.16b
+	FLDPQ   160(R0), (F0, F1)
+	WORD    $0x4e80a4a8 // smmla v8.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4a9 // smmla v9.4s, v5.16b, v1.16b
+	WORD    $0x4e80a470 // smmla v16.4s, v3.16b, v0.16b
+	WORD    $0x4e81a471 // smmla v17.4s, v3.16b, v1.16b
+	FLDPQ   192(R0), (F0, F1)
+	WORD    $0x4e80a4aa // smmla v10.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4ab // smmla v11.4s, v5.16b, v1.16b
+	WORD    $0x4e80a472 // smmla v18.4s, v3.16b, v0.16b
+	WORD    $0x4e81a473 // smmla v19.4s, v3.16b, v1.16b
+	FLDPQ   224(R0), (F0, F1)
+	WORD    $0x4e80a4ac // smmla v12.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4ad // smmla v13.4s, v5.16b, v1.16b
+	WORD    $0x4e80a474 // smmla v20.4s, v3.16b, v0.16b
+	WORD    $0x4e81a475 // smmla v21.4s, v3.16b, v1.16b
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
+	BNE     loop4
+	B       end
+
+tile3:
+
+loop3:
+	FMOVQ.P 16(R2), F0
+	FMOVQ.P 16(R3), F1
+	FMOVQ.P 16(R4), F2
+	VZIP1   V1.D2, V0.D2, V3.D2
+	VZIP2   V1.D2, V0.D2, V4.D2
+	VZIP1   V2.D2, V2.D2, V0.D2
+	VZIP2   V2.D2, V2.D2, V5.D2
+	FLDPQ   (R0), (F1, F2)
+	WORD    $0x4e81a466 // smmla v6.4s, v3.16b, v1.16b
+	WORD    $0x4e82a467 // smmla v7.4s, v3.16b, v2.16b
+	WORD    $0x4e81a40e // smmla v14.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40f // smmla v15.4s, v0.16b, v2.16b
+	FLDPQ   32(R0), (F1, F2)
+	WORD    $0x4e81a468 // smmla v8.4s, v3.16b, v1.16b
+	WORD    $0x4e82a469 // smmla v9.4s, v3.16b, v2.16b
+	WORD    $0x4e81a410 // smmla v16.4s, v0.16b, v1.16b
+	WORD    $0x4e82a411 // smmla v17.4s, v0.16b, v2.16b
+	FLDPQ   64(R0), (F1, F2)
+	WORD    $0x4e81a46a // smmla v10.4s, v3.16b, v1.16b
+	WORD    $0x4e82a46b // smmla v11.4s, v3.16b, v2.16b
+	WORD    $0x4e81a412 // smmla v18.4s, v0.16b, v1.16b
+	WORD    $0x4e82a413 // smmla v19.4s, v0.16b, v2.16b
+	FLDPQ   96(R0), (F1, F2)
+	WORD    $0x4e81a46c // smmla v12.4s, v3.16b, v1.16b
+	WORD    $0x4e82a46d // smmla v13.4s, v3.16b, v2.16b
+	WORD    $0x4e81a414 // smmla v20.4s, v0.16b, v1.16b
+	WORD    $0x4e82a415 // smmla v21.4s, v0.16b, v2.16b
+	FLDPQ   128(R0), (F0, F1)
+	WORD    $0x4e80a486 // smmla v6.4s, v4.16b, v0.16b
+	WORD    $0x4e81a487 // smmla v7.4s, v4.16b, v1.16b
+	WORD    $0x4e80a4ae // smmla v14.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4af // smmla v15.4s, v5.16b, v1.16b
+	FLDPQ   160(R0), (F0, F1)
+	WORD    $0x4e80a488 // smmla v8.4s, v4.16b, v0.16b
+	WORD    $0x4e81a489 // smmla v9.4s, v4.16b, v1.16b
+	WORD    $0x4e80a4b0 // smmla v16.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4b1 // smmla v17.4s, v5.16b, v1.16b
+	FLDPQ   192(R0), (F0, F1)
+	WORD    $0x4e80a48a // smmla v10.4s, v4.16b, v0.16b
+	WORD    $0x4e81a48b // smmla v11.4s, v4.16b, v1.16b
+	WORD    $0x4e80a4b2 // smmla v18.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4b3 // smmla v19.4s, v5.16b, v1.16b
+	FLDPQ   224(R0), (F0, F1)
+	WORD    $0x4e80a48c // smmla v12.4s, v4.16b, v0.16b
+	WORD    $0x4e81a48d // smmla v13.4s, v4.16b, v1.16b
+	WORD    $0x4e80a4b4 // smmla v20.4s, v5.16b, v0.16b
+	WORD    $0x4e81a4b5 // smmla v21.4s, v5.16b, v1.16b
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop3
-	VZIP1   V8.D2, V7.D2, V20.D2
-	VZIP1   V5.D2, V6.D2, V3.D2
-	VZIP1   V10.D2, V9.D2, V2.D2
-	VZIP1   V12.D2, V11.D2, V1.D2
-	VZIP2   V8.D2, V7.D2, V7.D2
-	VZIP2   V5.D2, V6.D2, V5.D2
-	VZIP2   V10.D2, V9.D2, V8.D2
-	VZIP2   V12.D2, V11.D2, V9.D2
-	VZIP1   V14.D2, V13.D2, V10.D2
-	VZIP1   V15.D2, V4.D2, V11.D2
-	VZIP1   V17.D2, V16.D2, V12.D2
-	VZIP1   V19.D2, V18.D2, V13.D2
-	MOVD    add+152(FP), R0
-	CBZ     R0, added3
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V20.S4, V20.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V2.S4, V2.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V1.S4, V1.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-
-added3:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled3
-	MOVD  R13, R0
-	FMOVQ F20, (R0)
-	FMOVQ F3, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F1, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F5, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F11, 16(R0)
-	FMOVQ F12, 32(R0)
-	FMOVQ F13, 48(R0)
-	B     end3
-
-scaled3:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F4
-	FMOVS 8(R12), F6
-	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8490e7 // fmul v7.4s, v7.4s, v4.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8490a5 // fmul v5.4s, v5.4s, v4.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f849108 // fmul v8.4s, v8.4s, v4.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f849129 // fmul v9.4s, v9.4s, v4.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f86914a // fmul v10.4s, v10.4s, v6.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f86916b // fmul v11.4s, v11.4s, v6.s[0]
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f86918c // fmul v12.4s, v12.4s, v6.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased3
-
-store3:
-	MOVD  R13, R0
-	FMOVQ F20, (R0)
-	FMOVQ F3, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F1, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F5, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F10, (R0)
-	FMOVQ F11, 16(R0)
-	FMOVQ F12, 32(R0)
-	FMOVQ F13, 48(R0)
-	B     end3
-
-biased3:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	B     store3
-
-end3:
-	// the next rows are 3 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $12, R12, R12
-	SUB $3, R9, R9
-	B   tiles
+	B       end
 
 tile2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R2
-	MOVD  k+8(FP), R3
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V11.B16
 
 loop2:
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R1), F3
-	VZIP1   V3.D2, V2.D2, V4.D2
-	VZIP2   V3.D2, V2.D2, V2.D2
-	FLDPQ   (R2), (F3, F5)
-	WORD    $0x4e83a480 // smmla v0.4s, v4.16b, v3.16b
-	WORD    $0x4e85a481 // smmla v1.4s, v4.16b, v5.16b
-	FLDPQ   32(R2), (F3, F5)
-	WORD    $0x4e83a489 // smmla v9.4s, v4.16b, v3.16b
-	WORD    $0x4e85a48e // smmla v14.4s, v4.16b, v5.16b
-	FLDPQ   64(R2), (F3, F5)
-	WORD    $0x4e83a48d // smmla v13.4s, v4.16b, v3.16b
-	WORD    $0x4e85a48a // smmla v10.4s, v4.16b, v5.16b
-	FLDPQ   96(R2), (F3, F5)
-	WORD    $0x4e83a48c // smmla v12.4s, v4.16b, v3.16b
-	WORD    $0x4e85a48b // smmla v11.4s, v4.16b, v5.16b
-	FLDPQ   128(R2), (F3, F4)
-	WORD    $0x4e83a440 // smmla v0.4s, v2.16b, v3.16b
-	WORD    $0x4e84a441 // smmla v1.4s, v2.16b, v4.16b
-	FLDPQ   160(R2), (F3, F4)
-	WORD    $0x4e83a449 // smmla v9.4s, v2.16b, v3.16b
-	WORD    $0x4e84a44e // smmla v14.4s, v2.16b, v4.16b
-	FLDPQ   192(R2), (F3, F4)
-	WORD    $0x4e83a44d // smmla v13.4s, v2.16b, v3.16b
-	WORD    $0x4e84a44a // smmla v10.4s, v2.16b, v4.16b
-	FLDPQ   224(R2), (F3, F4)
-	WORD    $0x4e83a44c // smmla v12.4s, v2.16b, v3.16b
-	WORD    $0x4e84a44b // smmla v11.4s, v2.16b, v4.16b
-	ADD     $256, R2, R2
-	SUBS    $16, R3, R3
-	BNE     loop2
-	VZIP1   V1.D2, V0.D2, V7.D2
-	VZIP1   V14.D2, V9.D2, V8.D2
-	VZIP1   V10.D2, V13.D2, V6.D2
-	VZIP1   V11.D2, V12.D2, V15.D2
+	FMOVQ.P 16(R2), F0
+	FMOVQ.P 16(R3), F1
+	VZIP1   V1.D2, V0.D2, V2.D2
 	VZIP2   V1.D2, V0.D2, V0.D2
-	VZIP2   V14.D2, V9.D2, V1.D2
-	VZIP2   V10.D2, V13.D2, V2.D2
-	VZIP2   V11.D2, V12.D2, V3.D2
-	MOVD    add+152(FP), R0
-	CBZ     R0, added2
-	MOVD    R13, R0
-	FMOVQ   (R0), F4
-	VADD    V4.S4, V7.S4, V7.S4
-	FMOVQ   16(R0), F4
-	VADD    V4.S4, V8.S4, V8.S4
-	FMOVQ   32(R0), F4
-	VADD    V4.S4, V6.S4, V6.S4
-	FMOVQ   48(R0), F4
-	VADD    V4.S4, V15.S4, V15.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F4
-	VADD    V4.S4, V0.S4, V0.S4
-	FMOVQ   16(R0), F4
-	VADD    V4.S4, V1.S4, V1.S4
-	FMOVQ   32(R0), F4
-	VADD    V4.S4, V2.S4, V2.S4
-	FMOVQ   48(R0), F4
-	VADD    V4.S4, V3.S4, V3.S4
-
-added2:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled2
-	MOVD  R13, R0
-	FMOVQ F7, (R0)
-	FMOVQ F8, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F15, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F1, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F3, 48(R0)
-	B     end2
-
-scaled2:
-	FMOVS (R12), F4
-	FMOVS 4(R12), F5
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8490e7 // fmul v7.4s, v7.4s, v4.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f849108 // fmul v8.4s, v8.4s, v4.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f8491ef // fmul v15.4s, v15.4s, v4.s[0]
-	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD  $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD  $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f859042 // fmul v2.4s, v2.4s, v5.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F4
-	WORD  $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R0), F4
-	WORD  $0x6e24dd08 // fmul v8.4s, v8.4s, v4.4s
-	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	FMOVQ 32(R0), F4
-	WORD  $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	FMOVQ 48(R0), F4
-	WORD  $0x6e24ddef // fmul v15.4s, v15.4s, v4.4s
-	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased2
-
-store2:
-	MOVD  R13, R0
-	FMOVQ F7, (R0)
-	FMOVQ F8, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F15, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F1, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F3, 48(R0)
-	B     end2
-
-biased2:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F4
-	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R0), F4
-	WORD  $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	FMOVQ 32(R0), F4
-	WORD  $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	FMOVQ 48(R0), F4
-	WORD  $0x4e24d5ef // fadd v15.4s, v15.4s, v4.4s
-	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	B     store2
-
-end2:
-	// the next rows are 2 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $8, R12, R12
-	SUB $2, R9, R9
-	B   tiles
+	FLDPQ   (R0), (F1, F3)
+	WORD    $0x4e81a446 // smmla v6.4s, v2.16b, v1.16b
+	WORD    $0x4e83a447 // smmla v7.4s, v2.16b, v3.16b
+	FLDPQ   32(R0), (F1, F3)
+	WORD    $0x4e81a448 // smmla v8.4s, v2.16b, v1.16b
+	WORD    $0x4e83a449 // smmla v9.4s, v2.16b, v3.16b
+	FLDPQ   64(R0), (F1, F3)
+	WORD    $0x4e81a44a // smmla v10.4s, v2.16b, v1.16b
+	WORD    $0x4e83a44b // smmla v11.4s, v2.16b, v3.16b
+	FLDPQ   96(R0), (F1, F3)
+	WORD    $0x4e81a44c // smmla v12.4s, v2.16b, v1.16b
+	WORD    $0x4e83a44d // smmla v13.4s, v2.16b, v3.16b
+	FLDPQ   128(R0), (F1, F2)
+	WORD    $0x4e81a406 // smmla v6.4s, v0.16b, v1.16b
+	WORD    $0x4e82a407 // smmla v7.4s, v0.16b, v2.16b
+	FLDPQ   160(R0), (F1, F2)
+	WORD    $0x4e81a408 // smmla v8.4s, v0.16b, v1.16b
+	WORD    $0x4e82a409 // smmla v9.4s, v0.16b, v2.16b
+	FLDPQ   192(R0), (F1, F2)
+	WORD    $0x4e81a40a // smmla v10.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40b // smmla v11.4s, v0.16b, v2.16b
+	FLDPQ   224(R0), (F1, F2)
+	WORD    $0x4e81a40c // smmla v12.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40d // smmla v13.4s, v0.16b, v2.16b
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
+	BNE     loop2
+	B       end
 
 tile1:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R1
-	MOVD  k+8(FP), R2
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
 
 loop1:
-	FMOVQ.P 16(R0), F8
-	VZIP1   V8.D2, V8.D2, V9.D2
-	VZIP2   V8.D2, V8.D2, V8.D2
-	FLDPQ   (R1), (F10, F11)
-	WORD    $0x4e8aa520 // smmla v0.4s, v9.16b, v10.16b
-	WORD    $0x4e8ba521 // smmla v1.4s, v9.16b, v11.16b
-	FLDPQ   32(R1), (F10, F11)
-	WORD    $0x4e8aa522 // smmla v2.4s, v9.16b, v10.16b
-	WORD    $0x4e8ba523 // smmla v3.4s, v9.16b, v11.16b
-	FLDPQ   64(R1), (F10, F11)
-	WORD    $0x4e8aa524 // smmla v4.4s, v9.16b, v10.16b
-	WORD    $0x4e8ba525 // smmla v5.4s, v9.16b, v11.16b
-	FLDPQ   96(R1), (F10, F11)
-	WORD    $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
-	WORD    $0x4e8ba527 // smmla v7.4s, v9.16b, v11.16b
-	FLDPQ   128(R1), (F9, F10)
-	WORD    $0x4e89a500 // smmla v0.4s, v8.16b, v9.16b
-	WORD    $0x4e8aa501 // smmla v1.4s, v8.16b, v10.16b
-	FLDPQ   160(R1), (F9, F10)
-	WORD    $0x4e89a502 // smmla v2.4s, v8.16b, v9.16b
-	WORD    $0x4e8aa503 // smmla v3.4s, v8.16b, v10.16b
-	FLDPQ   192(R1), (F9, F10)
-	WORD    $0x4e89a504 // smmla v4.4s, v8.16b, v9.16b
-	WORD    $0x4e8aa505 // smmla v5.4s, v8.16b, v10.16b
-	FLDPQ   224(R1), (F9, F10)
-	WORD    $0x4e89a506 // smmla v6.4s, v8.16b, v9.16b
-	WORD    $0x4e8aa507 // smmla v7.4s, v8.16b, v10.16b
-	ADD     $256, R1, R1
-	SUBS    $16, R2, R2
+	FMOVQ.P 16(R2), F0
+	VZIP1   V0.D2, V0.D2, V1.D2
+	VZIP2   V0.D2, V0.D2, V0.D2
+	FLDPQ   (R0), (F2, F3)
+	WORD    $0x4e82a426 // smmla v6.4s, v1.16b, v2.16b
+	WORD    $0x4e83a427 // smmla v7.4s, v1.16b, v3.16b
+	FLDPQ   32(R0), (F2, F3)
+	WORD    $0x4e82a428 // smmla v8.4s, v1.16b, v2.16b
+	WORD    $0x4e83a429 // smmla v9.4s, v1.16b, v3.16b
+	FLDPQ   64(R0), (F2, F3)
+	WORD    $0x4e82a42a // smmla v10.4s, v1.16b, v2.16b
+	WORD    $0x4e83a42b // smmla v11.4s, v1.16b, v3.16b
+	FLDPQ   96(R0), (F2, F3)
+	WORD    $0x4e82a42c // smmla v12.4s, v1.16b, v2.16b
+	WORD    $0x4e83a42d // smmla v13.4s, v1.16b, v3.16b
+	FLDPQ   128(R0), (F1, F2)
+	WORD    $0x4e81a406 // smmla v6.4s, v0.16b, v1.16b
+	WORD    $0x4e82a407 // smmla v7.4s, v0.16b, v2.16b
+	FLDPQ   160(R0), (F1, F2)
+	WORD    $0x4e81a408 // smmla v8.4s, v0.16b, v1.16b
+	WORD    $0x4e82a409 // smmla v9.4s, v0.16b, v2.16b
+	FLDPQ   192(R0), (F1, F2)
+	WORD    $0x4e81a40a // smmla v10.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40b // smmla v11.4s, v0.16b, v2.16b
+	FLDPQ   224(R0), (F1, F2)
+	WORD    $0x4e81a40c // smmla v12.4s, v0.16b, v1.16b
+	WORD    $0x4e82a40d // smmla v13.4s, v0.16b, v2.16b
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop1
-	VZIP1   V1.D2, V0.D2, V0.D2
-	VZIP1   V3.D2, V2.D2, V1.D2
-	VZIP1   V5.D2, V4.D2, V2.D2
-	VZIP1   V7.D2, V6.D2, V3.D2
-	MOVD    add+152(FP), R0
-	CBZ     R0, added1
-	FMOVQ   (R13), F4
-	VADD    V4.S4, V0.S4, V0.S4
-	FMOVQ   16(R13), F4
-	VADD    V4.S4, V1.S4, V1.S4
-	FMOVQ   32(R13), F4
-	VADD    V4.S4, V2.S4, V2.S4
-	FMOVQ   48(R13), F4
-	VADD    V4.S4, V3.S4, V3.S4
+	B       end
 
-added1:
+end:
+	MOVD  weight_base+104(FP), R1
+	MOVD  bias_base+128(FP), R2
+	VZIP1 V7.D2, V6.D2, V4.D2
+	VZIP1 V9.D2, V8.D2, V3.D2
+	VZIP1 V11.D2, V10.D2, V2.D2
+	VZIP1 V13.D2, V12.D2, V1.D2
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_1
+	FMOVQ (R12), F0
+	VADD  V0.S4, V4.S4, V4.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V3.S4, V3.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V2.S4, V2.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V1.S4, V1.S4
+
+added_1:
 	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled1
-	FMOVQ F0, (R13)
-	FMOVQ F1, 16(R13)
-	FMOVQ F2, 32(R13)
-	FMOVQ F3, 48(R13)
-	B     end1
+	CBZ   R0, stored_1
+	FMOVS (R13), F0
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FMOVQ (R1), F5
+	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	FMOVQ 16(R1), F5
+	WORD  $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	FMOVQ 32(R1), F5
+	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_1
+	FMOVQ (R2), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 
-scaled1:
-	FMOVS (R12), F4
+stored_1:
+	FMOVQ F4, (R12)
+	FMOVQ F3, 16(R12)
+	FMOVQ F2, 32(R12)
+	FMOVQ F1, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $1, R11
+	BEQ   next
+	VZIP2 V7.D2, V6.D2, V2.D2
+	VZIP2 V9.D2, V8.D2, V3.D2
+	VZIP2 V11.D2, V10.D2, V4.D2
+	VZIP2 V13.D2, V12.D2, V5.D2
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_2
+	FMOVQ (R12), F0
+	VADD  V0.S4, V2.S4, V2.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V3.S4, V3.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V4.S4, V4.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V5.S4, V5.S4
+
+added_2:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_2
+	FMOVS (R13), F0
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_2
+	FMOVQ (R2), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+
+stored_2:
+	FMOVQ F2, (R12)
+	FMOVQ F3, 16(R12)
+	FMOVQ F4, 32(R12)
+	FMOVQ F5, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $2, R11
+	BEQ   next
+	VZIP1 V15.D2, V14.D2, V2.D2
+	VZIP1 V17.D2, V16.D2, V3.D2
+	VZIP1 V19.D2, V18.D2, V4.D2
+	VZIP1 V21.D2, V20.D2, V5.D2
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_3
+	FMOVQ (R12), F0
+	VADD  V0.S4, V2.S4, V2.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V3.S4, V3.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V4.S4, V4.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V5.S4, V5.S4
+
+added_3:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_3
+	FMOVS (R13), F0
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_3
+	FMOVQ (R2), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+
+stored_3:
+	FMOVQ F2, (R12)
+	FMOVQ F3, 16(R12)
+	FMOVQ F4, 32(R12)
+	FMOVQ F5, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $3, R11
+	BEQ   next
+	VZIP2 V15.D2, V14.D2, V0.D2
+	VZIP2 V17.D2, V16.D2, V1.D2
+	VZIP2 V19.D2, V18.D2, V2.D2
+	VZIP2 V21.D2, V20.D2, V3.D2
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_4
+	FMOVQ (R12), F4
+	VADD  V4.S4, V0.S4, V0.S4
+	FMOVQ 16(R12), F4
+	VADD  V4.S4, V1.S4, V1.S4
+	FMOVQ 32(R12), F4
+	VADD  V4.S4, V2.S4, V2.S4
+	FMOVQ 48(R12), F4
+	VADD  V4.S4, V3.S4, V3.S4
+
+added_4:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_4
+	FMOVS (R13), F4
 	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
+	FMOVQ (R1), F5
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	FMOVQ 16(R1), F5
+	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
 	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
+	FMOVQ 32(R1), F5
+	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F4
-	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R0), F4
-	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
-	FMOVQ 32(R0), F4
-	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	FMOVQ 48(R0), F4
+	FMOVQ 48(R1), F4
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased1
-
-store1:
-	FMOVQ F0, (R13)
-	FMOVQ F1, 16(R13)
-	FMOVQ F2, 32(R13)
-	FMOVQ F3, 48(R13)
-	B     end1
-
-biased1:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F4
+	CBZ   R0, stored_4
+	FMOVQ (R2), F4
 	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R0), F4
+	FMOVQ 16(R2), F4
 	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	FMOVQ 32(R0), F4
+	FMOVQ 32(R2), F4
 	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	FMOVQ 48(R0), F4
+	FMOVQ 48(R2), F4
 	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	B     store1
 
-end1:
-	// the next rows are 1 further
-	ADD R11<<2, R13, R13
-	ADD $4, R12, R12
-	SUB $1, R9, R9
+stored_4:
+	FMOVQ F0, (R12)
+	FMOVQ F1, 16(R12)
+	FMOVQ F2, 32(R12)
+	FMOVQ F3, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $4, R11
+	BEQ   next
+	VZIP1 V23.D2, V22.D2, V0.D2
+	VZIP1 V25.D2, V24.D2, V1.D2
+	VZIP1 V27.D2, V26.D2, V2.D2
+	VZIP1 V29.D2, V28.D2, V3.D2
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_5
+	FMOVQ (R12), F4
+	VADD  V4.S4, V0.S4, V0.S4
+	FMOVQ 16(R12), F4
+	VADD  V4.S4, V1.S4, V1.S4
+	FMOVQ 32(R12), F4
+	VADD  V4.S4, V2.S4, V2.S4
+	FMOVQ 48(R12), F4
+	VADD  V4.S4, V3.S4, V3.S4
+
+added_5:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_5
+	FMOVS (R13), F4
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
+	FMOVQ (R1), F5
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	FMOVQ 16(R1), F5
+	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
+	FMOVQ 32(R1), F5
+	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	FMOVQ 48(R1), F4
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_5
+	FMOVQ (R2), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R2), F4
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R2), F4
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ 48(R2), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+
+stored_5:
+	FMOVQ F0, (R12)
+	FMOVQ F1, 16(R12)
+	FMOVQ F2, 32(R12)
+	FMOVQ F3, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $5, R11
+	BEQ   next
+	VZIP2 V23.D2, V22.D2, V0.D2
+	VZIP2 V25.D2, V24.D2, V1.D2
+	VZIP2 V27.D2, V26.D2, V2.D2
+	VZIP2 V29.D2, V28.D2, V3.D2
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_6
+	FMOVQ (R12), F4
+	VADD  V4.S4, V0.S4, V0.S4
+	FMOVQ 16(R12), F4
+	VADD  V4.S4, V1.S4, V1.S4
+	FMOVQ 32(R12), F4
+	VADD  V4.S4, V2.S4, V2.S4
+	FMOVQ 48(R12), F4
+	VADD  V4.S4, V3.S4, V3.S4
+
+added_6:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_6
+	FMOVS (R13), F4
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
+	FMOVQ (R1), F5
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	FMOVQ 16(R1), F5
+	WORD  $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
+	FMOVQ 32(R1), F5
+	WORD  $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	FMOVQ 48(R1), F4
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_6
+	FMOVQ (R2), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R2), F4
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R2), F4
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ 48(R2), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+
+stored_6:
+	FMOVQ F0, (R12)
+	FMOVQ F1, 16(R12)
+	FMOVQ F2, 32(R12)
+	FMOVQ F3, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	B     next
+
+next:
+	SUB R11, R14, R14
 	B   tiles
 
 done:
@@ -1574,84 +757,92 @@ done:
 
 // func int8DotsNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
 TEXT ·int8DotsNEONDotProd(SB), NOSPLIT, $0-192
-	MOVD m+0(FP), R9
+	MOVD m+0(FP), R14
 	MOVD a_base+24(FP), R8
-	MOVD c_base+160(FP), R13
-	MOVD scale_base+56(FP), R12
-	MOVD lda+48(FP), R10
-	MOVD ldc+184(FP), R11
+	MOVD c_base+160(FP), R12
+	MOVD scale_base+56(FP), R13
+	MOVD lda+48(FP), R9
+	MOVD ldc+184(FP), R10
 
 tiles:
-	MOVD R9, R0
-	CMP  $12, R0
-	BGE  tile6
-	CMP  $6, R0
-	BLE  pick
+	MOVD R14, R11
+	CMP  $1, R11
+	BLT  done
+	CMP  $6, R11
+	BLE  begin
+	CMP  $11, R11
+	BGT  else1
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R11, R11
+	LSR  $1, R11, R11
+	B    end2
 
-pick:
-	CMP $1, R0
-	BLT done
-	BEQ tile1
-	CMP $2, R0
-	BEQ tile2
-	CMP $3, R0
-	BEQ tile3
-	CMP $4, R0
-	BEQ tile4
-	CMP $5, R0
-	BEQ tile5
+else1:
+	SUB R11, R11, R11
+	ADD $6, R11, R11
 
-tile6:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
+end2:
+
+begin:
+	MOVD  b_base+80(FP), R0
+	MOVD  k+8(FP), R1
 	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  R8, R3
-	ADD   R10, R8, R8
-	MOVD  R8, R4
-	ADD   R10, R8, R8
-	MOVD  R8, R5
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R6
-	MOVD  k+8(FP), R7
+	ADD   R9, R8, R8
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V10.B16
+	CMP   $1, R11
+	BEQ   tile1
+	MOVD  R8, R3
+	ADD   R9, R8, R8
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V8.B16
+	CMP   $2, R11
+	BEQ   tile2
+	MOVD  R8, R4
+	ADD   R9, R8, R8
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V6.B16
+	CMP   $3, R11
+	BEQ   tile3
+	MOVD  R8, R5
+	ADD   R9, R8, R8
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V4.B16
+	CMP   $4, R11
+	BEQ   tile4
+	MOVD  R8, R6
+	ADD   R9, R8, R8
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V2.B16
+	CMP   $5, R11
+	BEQ   tile5
+	MOVD  R8, R7
+	ADD   R9, R8, R8
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
 	VMOVI $0, V24.B16
 	VMOVI $0, V25.B16
 
+tile6:
+
 loop6:
-	FMOVQ.P 16(R0), F26
-	FMOVQ.P 16(R1), F27
-	FMOVQ.P 16(R2), F28
-	FMOVQ.P 16(R3), F29
-	FMOVQ.P 16(R4), F30
-	FMOVQ.P 16(R5), F31
-	FLDPQ   (R6), (F0, F1)
+	FMOVQ.P 16(R2), F26
+	FMOVQ.P 16(R3), F27
+	FMOVQ.P 16(R4), F28
+	FMOVQ.P 16(R5), F29
+	FMOVQ.P 16(R6), F30
+	FMOVQ.P 16(R7), F31
+	FLDPQ   (R0), (F0, F1)
 	WORD    $0x4f9ae00c // sdot v12.4s, v0.16b, v26.4b[0]
 	WORD    $0x4f9ae02d // sdot v13.4s, v1.16b, v26.4b[0]
 	WORD    $0x4f9be00e // sdot v14.4s, v0.16b, v27.4b[0]
@@ -1664,7 +855,7 @@ loop6:
 	WORD    $0x4f9ee035 // sdot v21.4s, v1.16b, v30.4b[0]
 	WORD    $0x4f9fe016 // sdot v22.4s, v0.16b, v31.4b[0]
 	WORD    $0x4f9fe037 // sdot v23.4s, v1.16b, v31.4b[0]
-	FLDPQ   32(R6), (F0, F1)
+	FLDPQ   32(R0), (F0, F1)
 	WORD    $0x4f9ae00b // sdot v11.4s, v0.16b, v26.4b[0]
 	WORD    $0x4f9ae02a // sdot v10.4s, v1.16b, v26.4b[0]
 	WORD    $0x4f9be009 // sdot v9.4s, v0.16b, v27.4b[0]
@@ -1677,7 +868,7 @@ loop6:
 	WORD    $0x4f9ee022 // sdot v2.4s, v1.16b, v30.4b[0]
 	WORD    $0x4f9fe018 // sdot v24.4s, v0.16b, v31.4b[0]
 	WORD    $0x4f9fe039 // sdot v25.4s, v1.16b, v31.4b[0]
-	FLDPQ   64(R6), (F0, F1)
+	FLDPQ   64(R0), (F0, F1)
 	WORD    $0x4fbae00c // sdot v12.4s, v0.16b, v26.4b[1]
 	WORD    $0x4fbae02d // sdot v13.4s, v1.16b, v26.4b[1]
 	WORD    $0x4fbbe00e // sdot v14.4s, v0.16b, v27.4b[1]
@@ -1690,7 +881,7 @@ loop6:
 	WORD    $0x4fbee035 // sdot v21.4s, v1.16b, v30.4b[1]
 	WORD    $0x4fbfe016 // sdot v22.4s, v0.16b, v31.4b[1]
 	WORD    $0x4fbfe037 // sdot v23.4s, v1.16b, v31.4b[1]
-	FLDPQ   96(R6), (F0, F1)
+	FLDPQ   96(R0), (F0, F1)
 	WORD    $0x4fbae00b // sdot v11.4s, v0.16b, v26.4b[1]
 	WORD    $0x4fbae02a // sdot v10.4s, v1.16b, v26.4b[1]
 	WORD    $0x4fbbe009 // sdot v9.4s, v0.16b, v27.4b[1]
@@ -1703,7 +894,7 @@ loop6:
 	WORD    $0x4fbee022 // sdot v2.4s, v1.16b, v30.4b[1]
 	WORD    $0x4fbfe018 // sdot v24.4s, v0.16b, v31.4b[1]
 	WORD    $0x4fbfe039 // sdot v25.4s, v1.16b, v31.4b[1]
-	FLDPQ   128(R6), (F0, F1)
+	FLDPQ   128(R0), (F0, F1)
 	WORD    $0x4f9ae80c // sdot v12.4s, v0.16b, v26.4b[2]
 	WORD    $0x4f9ae82d // sdot v13.4s, v1.16b, v26.4b[2]
 	WORD    $0x4f9be80e // sdot v14.4s, v0.16b, v27.4b[2]
@@ -1716,7 +907,7 @@ loop6:
 	WORD    $0x4f9ee835 // sdot v21.4s, v1.16b, v30.4b[2]
 	WORD    $0x4f9fe816 // sdot v22.4s, v0.16b, v31.4b[2]
 	WORD    $0x4f9fe837 // sdot v23.4s, v1.16b, v31.4b[2]
-	FLDPQ   160(R6), (F0, F1)
+	FLDPQ   160(R0), (F0, F1)
 	WORD    $0x4f9ae80b // sdot v11.4s, v0.16b, v26.4b[2]
 	WORD    $0x4f9ae82a // sdot v10.4s, v1.16b, v26.4b[2]
 	WORD    $0x4f9be809 // sdot v9.4s, v0.16b, v27.4b[2]
@@ -1729,7 +920,7 @@ loop6:
 	WORD    $0x4f9ee822 // sdot v2.4s, v1.16b, v30.4b[2]
 	WORD    $0x4f9fe818 // sdot v24.4s, v0.16b, v31.4b[2]
 	WORD    $0x4f9fe839 // sdot v25.4s, v1.16b, v31.4b[2]
-	FLDPQ   192(R6), (F0, F1)
+	FLDPQ   192(R0), (F0, F1)
 	WORD    $0x4fbae80c // sdot v12.4s, v0.16b, v26.4b[3]
 	WORD    $0x4fbae82d // sdot v13.4s, v1.16b, v26.4b[3]
 	WORD    $0x4fbbe80e // sdot v14.4s, v0.16b, v27.4b[3]
@@ -1742,7 +933,7 @@ loop6:
 	WORD    $0x4fbee835 // sdot v21.4s, v1.16b, v30.4b[3]
 	WORD    $0x4fbfe816 // sdot v22.4s, v0.16b, v31.4b[3]
 	WORD    $0x4fbfe837 // sdot v23.4s, v1.16b, v31.4b[3]
-	FLDPQ   224(R6), (F0, F1)
+	FLDPQ   224(R0), (F0, F1)
 	WORD    $0x4fbae80b // sdot v11.4s, v0.16b, v26.4b[3]
 	WORD    $0x4fbae82a // sdot v10.4s, v1.16b, v26.4b[3]
 	WORD    $0x4fbbe809 // sdot v9.4s, v0.16b, v27.4b[3]
@@ -1755,1410 +946,657 @@ loop6:
 	WORD    $0x4fbee822 // sdot v2.4s, v1.16b, v30.4b[3]
 	WORD    $0x4fbfe818 // sdot v24.4s, v0.16b, v31.4b[3]
 	WORD    $0x4fbfe839 // sdot v25.4s, v1.16b, v31.4b[3]
-	ADD     $256, R6, R6
-	SUBS    $16, R7, R7
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop6
-	MOVD    add+152(FP), R0
-	CBZ     R0, added6
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V14.S4, V14.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V16.S4, V16.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V17.S4, V17.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V18.S4, V18.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V19.S4, V19.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V20.S4, V20.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V21.S4, V21.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V2.S4, V2.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V22.S4, V22.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V23.S4, V23.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V24.S4, V24.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V25.S4, V25.S4
-
-added6:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled6
-	MOVD  R13, R0
-	FMOVQ F12, (R0)
-	FMOVQ F13, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F10, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F15, 16(R0)
-	FMOVQ F9, 32(R0)
-	FMOVQ F8, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F16, (R0)
-	FMOVQ F17, 16(R0)
-	FMOVQ F7, 32(R0)
-	FMOVQ F6, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F18, (R0)
-	FMOVQ F19, 16(R0)
-	FMOVQ F5, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F20, (R0)
-	FMOVQ F21, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F2, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F22, (R0)
-	FMOVQ F23, 16(R0)
-	FMOVQ F24, 32(R0)
-	FMOVQ F25, 48(R0)
-	B     end6
-
-scaled6:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F1
-	FMOVS 8(R12), F26
-	FMOVS 12(R12), F27
-	FMOVS 16(R12), F28
-	FMOVS 20(R12), F29
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD  $0x4f8191ce // fmul v14.4s, v14.4s, v1.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f8191ef // fmul v15.4s, v15.4s, v1.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
-	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD  $0x4f9a9210 // fmul v16.4s, v16.4s, v26.s[0]
-	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD  $0x4f9a9231 // fmul v17.4s, v17.4s, v26.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f9a90e7 // fmul v7.4s, v7.4s, v26.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f9a90c6 // fmul v6.4s, v6.4s, v26.s[0]
-	WORD  $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD  $0x4f9b9252 // fmul v18.4s, v18.4s, v27.s[0]
-	WORD  $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD  $0x4f9b9273 // fmul v19.4s, v19.4s, v27.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f9b90a5 // fmul v5.4s, v5.4s, v27.s[0]
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f9b9084 // fmul v4.4s, v4.4s, v27.s[0]
-	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD  $0x4f9c9294 // fmul v20.4s, v20.4s, v28.s[0]
-	WORD  $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD  $0x4f9c92b5 // fmul v21.4s, v21.4s, v28.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f9c9063 // fmul v3.4s, v3.4s, v28.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f9c9042 // fmul v2.4s, v2.4s, v28.s[0]
-	WORD  $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD  $0x4f9d92d6 // fmul v22.4s, v22.4s, v29.s[0]
-	WORD  $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD  $0x4f9d92f7 // fmul v23.4s, v23.4s, v29.s[0]
-	WORD  $0x4e21db18 // scvtf v24.4s, v24.4s
-	WORD  $0x4f9d9318 // fmul v24.4s, v24.4s, v29.s[0]
-	WORD  $0x4e21db39 // scvtf v25.4s, v25.4s
-	WORD  $0x4f9d9339 // fmul v25.4s, v25.4s, v29.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased6
-
-store6:
-	MOVD  R13, R0
-	FMOVQ F12, (R0)
-	FMOVQ F13, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F10, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F15, 16(R0)
-	FMOVQ F9, 32(R0)
-	FMOVQ F8, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F16, (R0)
-	FMOVQ F17, 16(R0)
-	FMOVQ F7, 32(R0)
-	FMOVQ F6, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F18, (R0)
-	FMOVQ F19, 16(R0)
-	FMOVQ F5, 32(R0)
-	FMOVQ F4, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F20, (R0)
-	FMOVQ F21, 16(R0)
-	FMOVQ F3, 32(R0)
-	FMOVQ F2, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F22, (R0)
-	FMOVQ F23, 16(R0)
-	FMOVQ F24, 32(R0)
-	FMOVQ F25, 48(R0)
-	B     end6
-
-biased6:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD  $0x4e20d739 // fadd v25.4s, v25.4s, v0.4s
-	B     store6
-
-end6:
-	// the next rows are 6 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $24, R12, R12
-	SUB $6, R9, R9
-	B   tiles
+	B       end
 
 tile5:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  R8, R3
-	ADD   R10, R8, R8
-	MOVD  R8, R4
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R5
-	MOVD  k+8(FP), R6
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V21.B16
 
 loop5:
-	FMOVQ.P 16(R0), F22
-	FMOVQ.P 16(R1), F23
-	FMOVQ.P 16(R2), F24
-	FMOVQ.P 16(R3), F25
-	FMOVQ.P 16(R4), F26
-	FLDPQ   (R5), (F0, F1)
-	WORD    $0x4f96e00b // sdot v11.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e02e // sdot v14.4s, v1.16b, v23.4b[0]
-	WORD    $0x4f98e00f // sdot v15.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e011 // sdot v17.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e032 // sdot v18.4s, v1.16b, v25.4b[0]
-	WORD    $0x4f9ae013 // sdot v19.4s, v0.16b, v26.4b[0]
-	WORD    $0x4f9ae034 // sdot v20.4s, v1.16b, v26.4b[0]
-	FLDPQ   32(R5), (F0, F1)
-	WORD    $0x4f96e00a // sdot v10.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e029 // sdot v9.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e008 // sdot v8.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e027 // sdot v7.4s, v1.16b, v23.4b[0]
-	WORD    $0x4f98e006 // sdot v6.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e025 // sdot v5.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e004 // sdot v4.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e023 // sdot v3.4s, v1.16b, v25.4b[0]
-	WORD    $0x4f9ae002 // sdot v2.4s, v0.16b, v26.4b[0]
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R3), F23
+	FMOVQ.P 16(R4), F24
+	FMOVQ.P 16(R5), F25
+	FMOVQ.P 16(R6), F26
+	FLDPQ   (R0), (F0, F1)
+	WORD    $0x4f96e00c // sdot v12.4s, v0.16b, v22.4b[0]
+	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f97e00e // sdot v14.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f97e02f // sdot v15.4s, v1.16b, v23.4b[0]
+	WORD    $0x4f98e010 // sdot v16.4s, v0.16b, v24.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	WORD    $0x4f99e012 // sdot v18.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f99e033 // sdot v19.4s, v1.16b, v25.4b[0]
+	WORD    $0x4f9ae014 // sdot v20.4s, v0.16b, v26.4b[0]
 	WORD    $0x4f9ae035 // sdot v21.4s, v1.16b, v26.4b[0]
-	FLDPQ   64(R5), (F0, F1)
-	WORD    $0x4fb6e00b // sdot v11.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e02e // sdot v14.4s, v1.16b, v23.4b[1]
-	WORD    $0x4fb8e00f // sdot v15.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e011 // sdot v17.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e032 // sdot v18.4s, v1.16b, v25.4b[1]
-	WORD    $0x4fbae013 // sdot v19.4s, v0.16b, v26.4b[1]
-	WORD    $0x4fbae034 // sdot v20.4s, v1.16b, v26.4b[1]
-	FLDPQ   96(R5), (F0, F1)
-	WORD    $0x4fb6e00a // sdot v10.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e029 // sdot v9.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e008 // sdot v8.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e027 // sdot v7.4s, v1.16b, v23.4b[1]
-	WORD    $0x4fb8e006 // sdot v6.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e025 // sdot v5.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e004 // sdot v4.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e023 // sdot v3.4s, v1.16b, v25.4b[1]
-	WORD    $0x4fbae002 // sdot v2.4s, v0.16b, v26.4b[1]
+	FLDPQ   32(R0), (F0, F1)
+	WORD    $0x4f96e00b // sdot v11.4s, v0.16b, v22.4b[0]
+	WORD    $0x4f96e02a // sdot v10.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f97e009 // sdot v9.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f97e028 // sdot v8.4s, v1.16b, v23.4b[0]
+	WORD    $0x4f98e007 // sdot v7.4s, v0.16b, v24.4b[0]
+	WORD    $0x4f98e026 // sdot v6.4s, v1.16b, v24.4b[0]
+	WORD    $0x4f99e005 // sdot v5.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f99e024 // sdot v4.4s, v1.16b, v25.4b[0]
+	WORD    $0x4f9ae003 // sdot v3.4s, v0.16b, v26.4b[0]
+	WORD    $0x4f9ae022 // sdot v2.4s, v1.16b, v26.4b[0]
+	FLDPQ   64(R0), (F0, F1)
+	WORD    $0x4fb6e00c // sdot v12.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb7e00e // sdot v14.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb7e02f // sdot v15.4s, v1.16b, v23.4b[1]
+	WORD    $0x4fb8e010 // sdot v16.4s, v0.16b, v24.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	WORD    $0x4fb9e012 // sdot v18.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fb9e033 // sdot v19.4s, v1.16b, v25.4b[1]
+	WORD    $0x4fbae014 // sdot v20.4s, v0.16b, v26.4b[1]
 	WORD    $0x4fbae035 // sdot v21.4s, v1.16b, v26.4b[1]
-	FLDPQ   128(R5), (F0, F1)
-	WORD    $0x4f96e80b // sdot v11.4s, v0.16b, v22.4b[2]
-	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f97e82e // sdot v14.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e80f // sdot v15.4s, v0.16b, v24.4b[2]
-	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e811 // sdot v17.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f99e832 // sdot v18.4s, v1.16b, v25.4b[2]
-	WORD    $0x4f9ae813 // sdot v19.4s, v0.16b, v26.4b[2]
-	WORD    $0x4f9ae834 // sdot v20.4s, v1.16b, v26.4b[2]
-	FLDPQ   160(R5), (F0, F1)
-	WORD    $0x4f96e80a // sdot v10.4s, v0.16b, v22.4b[2]
-	WORD    $0x4f96e829 // sdot v9.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e808 // sdot v8.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f97e827 // sdot v7.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e806 // sdot v6.4s, v0.16b, v24.4b[2]
-	WORD    $0x4f98e825 // sdot v5.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e804 // sdot v4.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f99e823 // sdot v3.4s, v1.16b, v25.4b[2]
-	WORD    $0x4f9ae802 // sdot v2.4s, v0.16b, v26.4b[2]
+	FLDPQ   96(R0), (F0, F1)
+	WORD    $0x4fb6e00b // sdot v11.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb6e02a // sdot v10.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb7e009 // sdot v9.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb7e028 // sdot v8.4s, v1.16b, v23.4b[1]
+	WORD    $0x4fb8e007 // sdot v7.4s, v0.16b, v24.4b[1]
+	WORD    $0x4fb8e026 // sdot v6.4s, v1.16b, v24.4b[1]
+	WORD    $0x4fb9e005 // sdot v5.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fb9e024 // sdot v4.4s, v1.16b, v25.4b[1]
+	WORD    $0x4fbae003 // sdot v3.4s, v0.16b, v26.4b[1]
+	WORD    $0x4fbae022 // sdot v2.4s, v1.16b, v26.4b[1]
+	FLDPQ   128(R0), (F0, F1)
+	WORD    $0x4f96e80c // sdot v12.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f97e80e // sdot v14.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f97e82f // sdot v15.4s, v1.16b, v23.4b[2]
+	WORD    $0x4f98e810 // sdot v16.4s, v0.16b, v24.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	WORD    $0x4f99e812 // sdot v18.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f99e833 // sdot v19.4s, v1.16b, v25.4b[2]
+	WORD    $0x4f9ae814 // sdot v20.4s, v0.16b, v26.4b[2]
 	WORD    $0x4f9ae835 // sdot v21.4s, v1.16b, v26.4b[2]
-	FLDPQ   192(R5), (F0, F1)
-	WORD    $0x4fb6e80b // sdot v11.4s, v0.16b, v22.4b[3]
-	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb7e82e // sdot v14.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e80f // sdot v15.4s, v0.16b, v24.4b[3]
-	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e811 // sdot v17.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fb9e832 // sdot v18.4s, v1.16b, v25.4b[3]
-	WORD    $0x4fbae813 // sdot v19.4s, v0.16b, v26.4b[3]
-	WORD    $0x4fbae834 // sdot v20.4s, v1.16b, v26.4b[3]
-	FLDPQ   224(R5), (F0, F1)
-	WORD    $0x4fb6e80a // sdot v10.4s, v0.16b, v22.4b[3]
-	WORD    $0x4fb6e829 // sdot v9.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e808 // sdot v8.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb7e827 // sdot v7.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e806 // sdot v6.4s, v0.16b, v24.4b[3]
-	WORD    $0x4fb8e825 // sdot v5.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e804 // sdot v4.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fb9e823 // sdot v3.4s, v1.16b, v25.4b[3]
-	WORD    $0x4fbae802 // sdot v2.4s, v0.16b, v26.4b[3]
+	FLDPQ   160(R0), (F0, F1)
+	WORD    $0x4f96e80b // sdot v11.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f96e82a // sdot v10.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f97e809 // sdot v9.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f97e828 // sdot v8.4s, v1.16b, v23.4b[2]
+	WORD    $0x4f98e807 // sdot v7.4s, v0.16b, v24.4b[2]
+	WORD    $0x4f98e826 // sdot v6.4s, v1.16b, v24.4b[2]
+	WORD    $0x4f99e805 // sdot v5.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f99e824 // sdot v4.4s, v1.16b, v25.4b[2]
+	WORD    $0x4f9ae803 // sdot v3.4s, v0.16b, v26.4b[2]
+	WORD    $0x4f9ae822 // sdot v2.4s, v1.16b, v26.4b[2]
+	FLDPQ   192(R0), (F0, F1)
+	WORD    $0x4fb6e80c // sdot v12.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb7e80e // sdot v14.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb7e82f // sdot v15.4s, v1.16b, v23.4b[3]
+	WORD    $0x4fb8e810 // sdot v16.4s, v0.16b, v24.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	WORD    $0x4fb9e812 // sdot v18.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fb9e833 // sdot v19.4s, v1.16b, v25.4b[3]
+	WORD    $0x4fbae814 // sdot v20.4s, v0.16b, v26.4b[3]
 	WORD    $0x4fbae835 // sdot v21.4s, v1.16b, v26.4b[3]
-	ADD     $256, R5, R5
-	SUBS    $16, R6, R6
+	FLDPQ   224(R0), (F0, F1)
+	WORD    $0x4fb6e80b // sdot v11.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb6e82a // sdot v10.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb7e809 // sdot v9.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb7e828 // sdot v8.4s, v1.16b, v23.4b[3]
+	WORD    $0x4fb8e807 // sdot v7.4s, v0.16b, v24.4b[3]
+	WORD    $0x4fb8e826 // sdot v6.4s, v1.16b, v24.4b[3]
+	WORD    $0x4fb9e805 // sdot v5.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fb9e824 // sdot v4.4s, v1.16b, v25.4b[3]
+	WORD    $0x4fbae803 // sdot v3.4s, v0.16b, v26.4b[3]
+	WORD    $0x4fbae822 // sdot v2.4s, v1.16b, v26.4b[3]
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop5
-	MOVD    add+152(FP), R0
-	CBZ     R0, added5
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V14.S4, V14.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V16.S4, V16.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V17.S4, V17.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V18.S4, V18.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V19.S4, V19.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V20.S4, V20.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V2.S4, V2.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V21.S4, V21.S4
-
-added5:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled5
-	MOVD  R13, R0
-	FMOVQ F11, (R0)
-	FMOVQ F12, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F7, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F16, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F17, (R0)
-	FMOVQ F18, 16(R0)
-	FMOVQ F4, 32(R0)
-	FMOVQ F3, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F19, (R0)
-	FMOVQ F20, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F21, 48(R0)
-	B     end5
-
-scaled5:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F1
-	FMOVS 8(R12), F22
-	FMOVS 12(R12), F23
-	FMOVS 16(R12), F24
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8191ad // fmul v13.4s, v13.4s, v1.s[0]
-	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD  $0x4f8191ce // fmul v14.4s, v14.4s, v1.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f9691ef // fmul v15.4s, v15.4s, v22.s[0]
-	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD  $0x4f969210 // fmul v16.4s, v16.4s, v22.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f9690c6 // fmul v6.4s, v6.4s, v22.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f9690a5 // fmul v5.4s, v5.4s, v22.s[0]
-	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD  $0x4f979231 // fmul v17.4s, v17.4s, v23.s[0]
-	WORD  $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD  $0x4f979252 // fmul v18.4s, v18.4s, v23.s[0]
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f979084 // fmul v4.4s, v4.4s, v23.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f979063 // fmul v3.4s, v3.4s, v23.s[0]
-	WORD  $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD  $0x4f989273 // fmul v19.4s, v19.4s, v24.s[0]
-	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD  $0x4f989294 // fmul v20.4s, v20.4s, v24.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f989042 // fmul v2.4s, v2.4s, v24.s[0]
-	WORD  $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD  $0x4f9892b5 // fmul v21.4s, v21.4s, v24.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased5
-
-store5:
-	MOVD  R13, R0
-	FMOVQ F11, (R0)
-	FMOVQ F12, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F7, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F16, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F5, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F17, (R0)
-	FMOVQ F18, 16(R0)
-	FMOVQ F4, 32(R0)
-	FMOVQ F3, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F19, (R0)
-	FMOVQ F20, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F21, 48(R0)
-	B     end5
-
-biased5:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	B     store5
-
-end5:
-	// the next rows are 5 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $20, R12, R12
-	SUB $5, R9, R9
-	B   tiles
+	B       end
 
 tile4:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  R8, R3
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R4
-	MOVD  k+8(FP), R5
-	VMOVI $0, V7.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
 
 loop4:
-	FMOVQ.P 16(R0), F18
-	FMOVQ.P 16(R1), F19
-	FMOVQ.P 16(R2), F20
-	FMOVQ.P 16(R3), F21
-	FLDPQ   (R4), (F0, F1)
-	WORD    $0x4f92e007 // sdot v7.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e026 // sdot v6.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e024 // sdot v4.4s, v1.16b, v19.4b[0]
-	WORD    $0x4f94e003 // sdot v3.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e022 // sdot v2.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e00e // sdot v14.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f95e02f // sdot v15.4s, v1.16b, v21.4b[0]
-	FLDPQ   32(R4), (F0, F1)
-	WORD    $0x4f92e008 // sdot v8.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e029 // sdot v9.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e02b // sdot v11.4s, v1.16b, v19.4b[0]
-	WORD    $0x4f94e00c // sdot v12.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e02d // sdot v13.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e010 // sdot v16.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f95e031 // sdot v17.4s, v1.16b, v21.4b[0]
-	FLDPQ   64(R4), (F0, F1)
-	WORD    $0x4fb2e007 // sdot v7.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e026 // sdot v6.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e024 // sdot v4.4s, v1.16b, v19.4b[1]
-	WORD    $0x4fb4e003 // sdot v3.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e022 // sdot v2.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e00e // sdot v14.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb5e02f // sdot v15.4s, v1.16b, v21.4b[1]
-	FLDPQ   96(R4), (F0, F1)
-	WORD    $0x4fb2e008 // sdot v8.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e029 // sdot v9.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e02b // sdot v11.4s, v1.16b, v19.4b[1]
-	WORD    $0x4fb4e00c // sdot v12.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e02d // sdot v13.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e010 // sdot v16.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb5e031 // sdot v17.4s, v1.16b, v21.4b[1]
-	FLDPQ   128(R4), (F0, F1)
-	WORD    $0x4f92e807 // sdot v7.4s, v0.16b, v18.4b[2]
-	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f93e824 // sdot v4.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e803 // sdot v3.4s, v0.16b, v20.4b[2]
-	WORD    $0x4f94e822 // sdot v2.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e80e // sdot v14.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f95e82f // sdot v15.4s, v1.16b, v21.4b[2]
-	FLDPQ   160(R4), (F0, F1)
-	WORD    $0x4f92e808 // sdot v8.4s, v0.16b, v18.4b[2]
-	WORD    $0x4f92e829 // sdot v9.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f93e82b // sdot v11.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e80c // sdot v12.4s, v0.16b, v20.4b[2]
-	WORD    $0x4f94e82d // sdot v13.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e810 // sdot v16.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f95e831 // sdot v17.4s, v1.16b, v21.4b[2]
-	FLDPQ   192(R4), (F0, F1)
-	WORD    $0x4fb2e807 // sdot v7.4s, v0.16b, v18.4b[3]
-	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb3e824 // sdot v4.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e803 // sdot v3.4s, v0.16b, v20.4b[3]
-	WORD    $0x4fb4e822 // sdot v2.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e80e // sdot v14.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb5e82f // sdot v15.4s, v1.16b, v21.4b[3]
-	FLDPQ   224(R4), (F0, F1)
-	WORD    $0x4fb2e808 // sdot v8.4s, v0.16b, v18.4b[3]
-	WORD    $0x4fb2e829 // sdot v9.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb3e82b // sdot v11.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e80c // sdot v12.4s, v0.16b, v20.4b[3]
-	WORD    $0x4fb4e82d // sdot v13.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e810 // sdot v16.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb5e831 // sdot v17.4s, v1.16b, v21.4b[3]
-	ADD     $256, R4, R4
-	SUBS    $16, R5, R5
+	FMOVQ.P 16(R2), F2
+	FMOVQ.P 16(R3), F3
+	FMOVQ.P 16(R4), F20
+	FMOVQ.P 16(R5), F21
+	FLDPQ   (R0), (F0, F1)
+	WORD    $0x4f82e00c // sdot v12.4s, v0.16b, v2.4b[0]
+	WORD    $0x4f82e02d // sdot v13.4s, v1.16b, v2.4b[0]
+	WORD    $0x4f83e00e // sdot v14.4s, v0.16b, v3.4b[0]
+	WORD    $0x4f83e02f // sdot v15.4s, v1.16b, v3.4b[0]
+	WORD    $0x4f94e010 // sdot v16.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f94e031 // sdot v17.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f95e012 // sdot v18.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f95e033 // sdot v19.4s, v1.16b, v21.4b[0]
+	FLDPQ   32(R0), (F0, F1)
+	WORD    $0x4f82e00b // sdot v11.4s, v0.16b, v2.4b[0]
+	WORD    $0x4f82e02a // sdot v10.4s, v1.16b, v2.4b[0]
+	WORD    $0x4f83e009 // sdot v9.4s, v0.16b, v3.4b[0]
+	WORD    $0x4f83e028 // sdot v8.4s, v1.16b, v3.4b[0]
+	WORD    $0x4f94e007 // sdot v7.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f94e026 // sdot v6.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f95e005 // sdot v5.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f95e024 // sdot v4.4s, v1.16b, v21.4b[0]
+	FLDPQ   64(R0), (F0, F1)
+	WORD    $0x4fa2e00c // sdot v12.4s, v0.16b, v2.4b[1]
+	WORD    $0x4fa2e02d // sdot v13.4s, v1.16b, v2.4b[1]
+	WORD    $0x4fa3e00e // sdot v14.4s, v0.16b, v3.4b[1]
+	WORD    $0x4fa3e02f // sdot v15.4s, v1.16b, v3.4b[1]
+	WORD    $0x4fb4e010 // sdot v16.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb4e031 // sdot v17.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb5e012 // sdot v18.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb5e033 // sdot v19.4s, v1.16b, v21.4b[1]
+	FLDPQ   96(R0), (F0, F1)
+	WORD    $0x4fa2e00b // sdot v11.4s, v0.16b, v2.4b[1]
+	WORD    $0x4fa2e02a // sdot v10.4s, v1.16b, v2.4b[1]
+	WORD    $0x4fa3e009 // sdot v9.4s, v0.16b, v3.4b[1]
+	WORD    $0x4fa3e028 // sdot v8.4s, v1.16b, v3.4b[1]
+	WORD    $0x4fb4e007 // sdot v7.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb4e026 // sdot v6.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb5e005 // sdot v5.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb5e024 // sdot v4.4s, v1.16b, v21.4b[1]
+	FLDPQ   128(R0), (F0, F1)
+	WORD    $0x4f82e80c // sdot v12.4s, v0.16b, v2.4b[2]
+	WORD    $0x4f82e82d // sdot v13.4s, v1.16b, v2.4b[2]
+	WORD    $0x4f83e80e // sdot v14.4s, v0.16b, v3.4b[2]
+	WORD    $0x4f83e82f // sdot v15.4s, v1.16b, v3.4b[2]
+	WORD    $0x4f94e810 // sdot v16.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f94e831 // sdot v17.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f95e812 // sdot v18.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f95e833 // sdot v19.4s, v1.16b, v21.4b[2]
+	FLDPQ   160(R0), (F0, F1)
+	WORD    $0x4f82e80b // sdot v11.4s, v0.16b, v2.4b[2]
+	WORD    $0x4f82e82a // sdot v10.4s, v1.16b, v2.4b[2]
+	WORD    $0x4f83e809 // sdot v9.4s, v0.16b, v3.4b[2]
+	WORD    $0x4f83e828 // sdot v8.4s, v1.16b, v3.4b[2]
+	WORD    $0x4f94e807 // sdot v7.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f94e826 // sdot v6.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f95e805 // sdot v5.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f95e824 // sdot v4.4s, v1.16b, v21.4b[2]
+	FLDPQ   192(R0), (F0, F1)
+	WORD    $0x4fa2e80c // sdot v12.4s, v0.16b, v2.4b[3]
+	WORD    $0x4fa2e82d // sdot v13.4s, v1.16b, v2.4b[3]
+	WORD    $0x4fa3e80e // sdot v14.4s, v0.16b, v3.4b[3]
+	WORD    $0x4fa3e82f // sdot v15.4s, v1.16b, v3.4b[3]
+	WORD    $0x4fb4e810 // sdot v16.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb4e831 // sdot v17.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb5e812 // sdot v18.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb5e833 // sdot v19.4s, v1.16b, v21.4b[3]
+	FLDPQ   224(R0), (F0, F1)
+	WORD    $0x4fa2e80b // sdot v11.4s, v0.16b, v2.4b[3]
+	WORD    $0x4fa2e82a // sdot v10.4s, v1.16b, v2.4b[3]
+	WORD    $0x4fa3e809 // sdot v9.4s, v0.16b, v3.4b[3]
+	WORD    $0x4fa3e828 // sdot v8.4s, v1.16b, v3.4b[3]
+	WORD    $0x4fb4e807 // sdot v7.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb4e826 // sdot v6.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb5e805 // sdot v5.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb5e824 // sdot v4.4s, v1.16b, v21.4b[3]
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added4
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V2.S4, V2.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V14.S4, V14.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V16.S4, V16.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V17.S4, V17.S4
-
-added4:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled4
-	MOVD  R13, R0
-	FMOVQ F7, (R0)
-	FMOVQ F6, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F5, (R0)
-	FMOVQ F4, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F11, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F3, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F12, 32(R0)
-	FMOVQ F13, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F15, 16(R0)
-	FMOVQ F16, 32(R0)
-	FMOVQ F17, 48(R0)
-	B     end4
-
-scaled4:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F1
-	FMOVS 8(R12), F18
-	FMOVS 12(R12), F19
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f819084 // fmul v4.4s, v4.4s, v1.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
-	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD  $0x4f929042 // fmul v2.4s, v2.4s, v18.s[0]
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f92918c // fmul v12.4s, v12.4s, v18.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f9291ad // fmul v13.4s, v13.4s, v18.s[0]
-	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD  $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
-	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD  $0x4f939210 // fmul v16.4s, v16.4s, v19.s[0]
-	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD  $0x4f939231 // fmul v17.4s, v17.4s, v19.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased4
-
-store4:
-	MOVD  R13, R0
-	FMOVQ F7, (R0)
-	FMOVQ F6, 16(R0)
-	FMOVQ F8, 32(R0)
-	FMOVQ F9, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F5, (R0)
-	FMOVQ F4, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F11, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F3, (R0)
-	FMOVQ F2, 16(R0)
-	FMOVQ F12, 32(R0)
-	FMOVQ F13, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F14, (R0)
-	FMOVQ F15, 16(R0)
-	FMOVQ F16, 32(R0)
-	FMOVQ F17, 48(R0)
-	B     end4
-
-biased4:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	B     store4
-
-end4:
-	// the next rows are 4 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $16, R12, R12
-	SUB $4, R9, R9
-	B   tiles
+	B       end
 
 tile3:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  R8, R2
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R3
-	MOVD  k+8(FP), R4
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
 
 loop3:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	FLDPQ   (R3), (F3, F4)
-	WORD    $0x4f80e065 // sdot v5.4s, v3.16b, v0.4b[0]
-	WORD    $0x4f80e086 // sdot v6.4s, v4.16b, v0.4b[0]
+	FMOVQ.P 16(R2), F0
+	FMOVQ.P 16(R3), F1
+	FMOVQ.P 16(R4), F2
+	FLDPQ   (R0), (F3, F4)
+	WORD    $0x4f80e06c // sdot v12.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f80e08d // sdot v13.4s, v4.16b, v0.4b[0]
+	WORD    $0x4f81e06e // sdot v14.4s, v3.16b, v1.4b[0]
+	WORD    $0x4f81e08f // sdot v15.4s, v4.16b, v1.4b[0]
+	WORD    $0x4f82e070 // sdot v16.4s, v3.16b, v2.4b[0]
+	WORD    $0x4f82e091 // sdot v17.4s, v4.16b, v2.4b[0]
+	FLDPQ   32(R0), (F3, F4)
+	WORD    $0x4f80e06b // sdot v11.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f80e08a // sdot v10.4s, v4.16b, v0.4b[0]
 	WORD    $0x4f81e069 // sdot v9.4s, v3.16b, v1.4b[0]
-	WORD    $0x4f81e08a // sdot v10.4s, v4.16b, v1.4b[0]
-	WORD    $0x4f82e06d // sdot v13.4s, v3.16b, v2.4b[0]
-	WORD    $0x4f82e08e // sdot v14.4s, v4.16b, v2.4b[0]
-	FLDPQ   32(R3), (F3, F4)
-	WORD    $0x4f80e067 // sdot v7.4s, v3.16b, v0.4b[0]
-	WORD    $0x4f80e088 // sdot v8.4s, v4.16b, v0.4b[0]
-	WORD    $0x4f81e06b // sdot v11.4s, v3.16b, v1.4b[0]
-	WORD    $0x4f81e08c // sdot v12.4s, v4.16b, v1.4b[0]
-	WORD    $0x4f82e06f // sdot v15.4s, v3.16b, v2.4b[0]
-	WORD    $0x4f82e090 // sdot v16.4s, v4.16b, v2.4b[0]
-	FLDPQ   64(R3), (F3, F4)
-	WORD    $0x4fa0e065 // sdot v5.4s, v3.16b, v0.4b[1]
-	WORD    $0x4fa0e086 // sdot v6.4s, v4.16b, v0.4b[1]
+	WORD    $0x4f81e088 // sdot v8.4s, v4.16b, v1.4b[0]
+	WORD    $0x4f82e067 // sdot v7.4s, v3.16b, v2.4b[0]
+	WORD    $0x4f82e086 // sdot v6.4s, v4.16b, v2.4b[0]
+	FLDPQ   64(R0), (F3, F4)
+	WORD    $0x4fa0e06c // sdot v12.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa0e08d // sdot v13.4s, v4.16b, v0.4b[1]
+	WORD    $0x4fa1e06e // sdot v14.4s, v3.16b, v1.4b[1]
+	WORD    $0x4fa1e08f // sdot v15.4s, v4.16b, v1.4b[1]
+	WORD    $0x4fa2e070 // sdot v16.4s, v3.16b, v2.4b[1]
+	WORD    $0x4fa2e091 // sdot v17.4s, v4.16b, v2.4b[1]
+	FLDPQ   96(R0), (F3, F4)
+	WORD    $0x4fa0e06b // sdot v11.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa0e08a // sdot v10.4s, v4.16b, v0.4b[1]
 	WORD    $0x4fa1e069 // sdot v9.4s, v3.16b, v1.4b[1]
-	WORD    $0x4fa1e08a // sdot v10.4s, v4.16b, v1.4b[1]
-	WORD    $0x4fa2e06d // sdot v13.4s, v3.16b, v2.4b[1]
-	WORD    $0x4fa2e08e // sdot v14.4s, v4.16b, v2.4b[1]
-	FLDPQ   96(R3), (F3, F4)
-	WORD    $0x4fa0e067 // sdot v7.4s, v3.16b, v0.4b[1]
-	WORD    $0x4fa0e088 // sdot v8.4s, v4.16b, v0.4b[1]
-	WORD    $0x4fa1e06b // sdot v11.4s, v3.16b, v1.4b[1]
-	WORD    $0x4fa1e08c // sdot v12.4s, v4.16b, v1.4b[1]
-	WORD    $0x4fa2e06f // sdot v15.4s, v3.16b, v2.4b[1]
-	WORD    $0x4fa2e090 // sdot v16.4s, v4.16b, v2.4b[1]
-	FLDPQ   128(R3), (F3, F4)
-	WORD    $0x4f80e865 // sdot v5.4s, v3.16b, v0.4b[2]
-	WORD    $0x4f80e886 // sdot v6.4s, v4.16b, v0.4b[2]
+	WORD    $0x4fa1e088 // sdot v8.4s, v4.16b, v1.4b[1]
+	WORD    $0x4fa2e067 // sdot v7.4s, v3.16b, v2.4b[1]
+	WORD    $0x4fa2e086 // sdot v6.4s, v4.16b, v2.4b[1]
+	FLDPQ   128(R0), (F3, F4)
+	WORD    $0x4f80e86c // sdot v12.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f80e88d // sdot v13.4s, v4.16b, v0.4b[2]
+	WORD    $0x4f81e86e // sdot v14.4s, v3.16b, v1.4b[2]
+	WORD    $0x4f81e88f // sdot v15.4s, v4.16b, v1.4b[2]
+	WORD    $0x4f82e870 // sdot v16.4s, v3.16b, v2.4b[2]
+	WORD    $0x4f82e891 // sdot v17.4s, v4.16b, v2.4b[2]
+	FLDPQ   160(R0), (F3, F4)
+	WORD    $0x4f80e86b // sdot v11.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f80e88a // sdot v10.4s, v4.16b, v0.4b[2]
 	WORD    $0x4f81e869 // sdot v9.4s, v3.16b, v1.4b[2]
-	WORD    $0x4f81e88a // sdot v10.4s, v4.16b, v1.4b[2]
-	WORD    $0x4f82e86d // sdot v13.4s, v3.16b, v2.4b[2]
-	WORD    $0x4f82e88e // sdot v14.4s, v4.16b, v2.4b[2]
-	FLDPQ   160(R3), (F3, F4)
-	WORD    $0x4f80e867 // sdot v7.4s, v3.16b, v0.4b[2]
-	WORD    $0x4f80e888 // sdot v8.4s, v4.16b, v0.4b[2]
-	WORD    $0x4f81e86b // sdot v11.4s, v3.16b, v1.4b[2]
-	WORD    $0x4f81e88c // sdot v12.4s, v4.16b, v1.4b[2]
-	WORD    $0x4f82e86f // sdot v15.4s, v3.16b, v2.4b[2]
-	WORD    $0x4f82e890 // sdot v16.4s, v4.16b, v2.4b[2]
-	FLDPQ   192(R3), (F3, F4)
-	WORD    $0x4fa0e865 // sdot v5.4s, v3.16b, v0.4b[3]
-	WORD    $0x4fa0e886 // sdot v6.4s, v4.16b, v0.4b[3]
+	WORD    $0x4f81e888 // sdot v8.4s, v4.16b, v1.4b[2]
+	WORD    $0x4f82e867 // sdot v7.4s, v3.16b, v2.4b[2]
+	WORD    $0x4f82e886 // sdot v6.4s, v4.16b, v2.4b[2]
+	FLDPQ   192(R0), (F3, F4)
+	WORD    $0x4fa0e86c // sdot v12.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa0e88d // sdot v13.4s, v4.16b, v0.4b[3]
+	WORD    $0x4fa1e86e // sdot v14.4s, v3.16b, v1.4b[3]
+	WORD    $0x4fa1e88f // sdot v15.4s, v4.16b, v1.4b[3]
+	WORD    $0x4fa2e870 // sdot v16.4s, v3.16b, v2.4b[3]
+	WORD    $0x4fa2e891 // sdot v17.4s, v4.16b, v2.4b[3]
+	FLDPQ   224(R0), (F3, F4)
+	WORD    $0x4fa0e86b // sdot v11.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa0e88a // sdot v10.4s, v4.16b, v0.4b[3]
 	WORD    $0x4fa1e869 // sdot v9.4s, v3.16b, v1.4b[3]
-	WORD    $0x4fa1e88a // sdot v10.4s, v4.16b, v1.4b[3]
-	WORD    $0x4fa2e86d // sdot v13.4s, v3.16b, v2.4b[3]
-	WORD    $0x4fa2e88e // sdot v14.4s, v4.16b, v2.4b[3]
-	FLDPQ   224(R3), (F3, F4)
-	WORD    $0x4fa0e867 // sdot v7.4s, v3.16b, v0.4b[3]
-	WORD    $0x4fa0e888 // sdot v8.4s, v4.16b, v0.4b[3]
-	WORD    $0x4fa1e86b // sdot v11.4s, v3.16b, v1.4b[3]
-	WORD    $0x4fa1e88c // sdot v12.4s, v4.16b, v1.4b[3]
-	WORD    $0x4fa2e86f // sdot v15.4s, v3.16b, v2.4b[3]
-	WORD    $0x4fa2e890 // sdot v16.4s, v4.16b, v2.4b[3]
-	ADD     $256, R3, R3
-	SUBS    $16, R4, R4
+	WORD    $0x4fa1e888 // sdot v8.4s, v4.16b, v1.4b[3]
+	WORD    $0x4fa2e867 // sdot v7.4s, v3.16b, v2.4b[3]
+	WORD    $0x4fa2e886 // sdot v6.4s, v4.16b, v2.4b[3]
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop3
-	MOVD    add+152(FP), R0
-	CBZ     R0, added3
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V12.S4, V12.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V14.S4, V14.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V16.S4, V16.S4
-
-added3:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled3
-	MOVD  R13, R0
-	FMOVQ F5, (R0)
-	FMOVQ F6, 16(R0)
-	FMOVQ F7, 32(R0)
-	FMOVQ F8, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F10, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F12, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F15, 32(R0)
-	FMOVQ F16, 48(R0)
-	B     end3
-
-scaled3:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F1
-	FMOVS 8(R12), F2
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD  $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD  $0x4f8291ce // fmul v14.4s, v14.4s, v2.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
-	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD  $0x4f829210 // fmul v16.4s, v16.4s, v2.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased3
-
-store3:
-	MOVD  R13, R0
-	FMOVQ F5, (R0)
-	FMOVQ F6, 16(R0)
-	FMOVQ F7, 32(R0)
-	FMOVQ F8, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F10, 16(R0)
-	FMOVQ F11, 32(R0)
-	FMOVQ F12, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F14, 16(R0)
-	FMOVQ F15, 32(R0)
-	FMOVQ F16, 48(R0)
-	B     end3
-
-biased3:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	B     store3
-
-end3:
-	// the next rows are 3 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $12, R12, R12
-	SUB $3, R9, R9
-	B   tiles
+	B       end
 
 tile2:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  R8, R1
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R2
-	MOVD  k+8(FP), R3
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
 
 loop2:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	FLDPQ   (R2), (F2, F3)
-	WORD    $0x4f80e044 // sdot v4.4s, v2.16b, v0.4b[0]
-	WORD    $0x4f80e065 // sdot v5.4s, v3.16b, v0.4b[0]
-	WORD    $0x4f81e048 // sdot v8.4s, v2.16b, v1.4b[0]
-	WORD    $0x4f81e069 // sdot v9.4s, v3.16b, v1.4b[0]
-	FLDPQ   32(R2), (F2, F3)
-	WORD    $0x4f80e046 // sdot v6.4s, v2.16b, v0.4b[0]
-	WORD    $0x4f80e067 // sdot v7.4s, v3.16b, v0.4b[0]
-	WORD    $0x4f81e04a // sdot v10.4s, v2.16b, v1.4b[0]
-	WORD    $0x4f81e06b // sdot v11.4s, v3.16b, v1.4b[0]
-	FLDPQ   64(R2), (F2, F3)
-	WORD    $0x4fa0e044 // sdot v4.4s, v2.16b, v0.4b[1]
-	WORD    $0x4fa0e065 // sdot v5.4s, v3.16b, v0.4b[1]
-	WORD    $0x4fa1e048 // sdot v8.4s, v2.16b, v1.4b[1]
-	WORD    $0x4fa1e069 // sdot v9.4s, v3.16b, v1.4b[1]
-	FLDPQ   96(R2), (F2, F3)
-	WORD    $0x4fa0e046 // sdot v6.4s, v2.16b, v0.4b[1]
-	WORD    $0x4fa0e067 // sdot v7.4s, v3.16b, v0.4b[1]
-	WORD    $0x4fa1e04a // sdot v10.4s, v2.16b, v1.4b[1]
-	WORD    $0x4fa1e06b // sdot v11.4s, v3.16b, v1.4b[1]
-	FLDPQ   128(R2), (F2, F3)
-	WORD    $0x4f80e844 // sdot v4.4s, v2.16b, v0.4b[2]
-	WORD    $0x4f80e865 // sdot v5.4s, v3.16b, v0.4b[2]
-	WORD    $0x4f81e848 // sdot v8.4s, v2.16b, v1.4b[2]
-	WORD    $0x4f81e869 // sdot v9.4s, v3.16b, v1.4b[2]
-	FLDPQ   160(R2), (F2, F3)
-	WORD    $0x4f80e846 // sdot v6.4s, v2.16b, v0.4b[2]
-	WORD    $0x4f80e867 // sdot v7.4s, v3.16b, v0.4b[2]
-	WORD    $0x4f81e84a // sdot v10.4s, v2.16b, v1.4b[2]
-	WORD    $0x4f81e86b // sdot v11.4s, v3.16b, v1.4b[2]
-	FLDPQ   192(R2), (F2, F3)
-	WORD    $0x4fa0e844 // sdot v4.4s, v2.16b, v0.4b[3]
-	WORD    $0x4fa0e865 // sdot v5.4s, v3.16b, v0.4b[3]
-	WORD    $0x4fa1e848 // sdot v8.4s, v2.16b, v1.4b[3]
-	WORD    $0x4fa1e869 // sdot v9.4s, v3.16b, v1.4b[3]
-	FLDPQ   224(R2), (F2, F3)
-	WORD    $0x4fa0e846 // sdot v6.4s, v2.16b, v0.4b[3]
-	WORD    $0x4fa0e867 // sdot v7.4s, v3.16b, v0.4b[3]
-	WORD    $0x4fa1e84a // sdot v10.4s, v2.16b, v1.4b[3]
-	WORD    $0x4fa1e86b // sdot v11.4s, v3.16b, v1.4b[3]
-	ADD     $256, R2, R2
-	SUBS    $16, R3, R3
+	FMOVQ.P 16(R2), F0
+	FMOVQ.P 16(R3), F1
+	FLDPQ   (R0), (F2, F3)
+	WORD    $0x4f80e04c // sdot v12.4s, v2.16b, v0.4b[0]
+	WORD    $0x4f80e06d // sdot v13.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f81e04e // sdot v14.4s, v2.16b, v1.4b[0]
+	WORD    $0x4f81e06f // sdot v15.4s, v3.16b, v1.4b[0]
+	FLDPQ   32(R0), (F2, F3)
+	WORD    $0x4f80e04b // sdot v11.4s, v2.16b, v0.4b[0]
+	WORD    $0x4f80e06a // sdot v10.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f81e049 // sdot v9.4s, v2.16b, v1.4b[0]
+	WORD    $0x4f81e068 // sdot v8.4s, v3.16b, v1.4b[0]
+	FLDPQ   64(R0), (F2, F3)
+	WORD    $0x4fa0e04c // sdot v12.4s, v2.16b, v0.4b[1]
+	WORD    $0x4fa0e06d // sdot v13.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa1e04e // sdot v14.4s, v2.16b, v1.4b[1]
+	WORD    $0x4fa1e06f // sdot v15.4s, v3.16b, v1.4b[1]
+	FLDPQ   96(R0), (F2, F3)
+	WORD    $0x4fa0e04b // sdot v11.4s, v2.16b, v0.4b[1]
+	WORD    $0x4fa0e06a // sdot v10.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa1e049 // sdot v9.4s, v2.16b, v1.4b[1]
+	WORD    $0x4fa1e068 // sdot v8.4s, v3.16b, v1.4b[1]
+	FLDPQ   128(R0), (F2, F3)
+	WORD    $0x4f80e84c // sdot v12.4s, v2.16b, v0.4b[2]
+	WORD    $0x4f80e86d // sdot v13.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f81e84e // sdot v14.4s, v2.16b, v1.4b[2]
+	WORD    $0x4f81e86f // sdot v15.4s, v3.16b, v1.4b[2]
+	FLDPQ   160(R0), (F2, F3)
+	WORD    $0x4f80e84b // sdot v11.4s, v2.16b, v0.4b[2]
+	WORD    $0x4f80e86a // sdot v10.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f81e849 // sdot v9.4s, v2.16b, v1.4b[2]
+	WORD    $0x4f81e868 // sdot v8.4s, v3.16b, v1.4b[2]
+	FLDPQ   192(R0), (F2, F3)
+	WORD    $0x4fa0e84c // sdot v12.4s, v2.16b, v0.4b[3]
+	WORD    $0x4fa0e86d // sdot v13.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa1e84e // sdot v14.4s, v2.16b, v1.4b[3]
+	WORD    $0x4fa1e86f // sdot v15.4s, v3.16b, v1.4b[3]
+	FLDPQ   224(R0), (F2, F3)
+	WORD    $0x4fa0e84b // sdot v11.4s, v2.16b, v0.4b[3]
+	WORD    $0x4fa0e86a // sdot v10.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa1e849 // sdot v9.4s, v2.16b, v1.4b[3]
+	WORD    $0x4fa1e868 // sdot v8.4s, v3.16b, v1.4b[3]
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop2
-	MOVD    add+152(FP), R0
-	CBZ     R0, added2
-	MOVD    R13, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V6.S4, V6.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	ADD     R11<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   32(R0), F0
-	VADD    V0.S4, V10.S4, V10.S4
-	FMOVQ   48(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-
-added2:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled2
-	MOVD  R13, R0
-	FMOVQ F4, (R0)
-	FMOVQ F5, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F7, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F8, (R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F11, 48(R0)
-	B     end2
-
-scaled2:
-	FMOVS (R12), F0
-	FMOVS 4(R12), F1
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD  $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased2
-
-store2:
-	MOVD  R13, R0
-	FMOVQ F4, (R0)
-	FMOVQ F5, 16(R0)
-	FMOVQ F6, 32(R0)
-	FMOVQ F7, 48(R0)
-	ADD   R11<<2, R0, R0
-	FMOVQ F8, (R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F11, 48(R0)
-	B     end2
-
-biased2:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	B     store2
-
-end2:
-	// the next rows are 2 further
-	ADD R11<<2, R13, R13
-	ADD R11<<2, R13, R13
-	ADD $8, R12, R12
-	SUB $2, R9, R9
-	B   tiles
+	B       end
 
 tile1:
-	MOVD  R8, R0
-	ADD   R10, R8, R8
-	MOVD  b_base+80(FP), R1
-	MOVD  k+8(FP), R2
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
 
 loop1:
-	FMOVQ.P 16(R0), F0
-	FLDPQ   (R1), (F1, F2)
-	WORD    $0x4f80e023 // sdot v3.4s, v1.16b, v0.4b[0]
-	WORD    $0x4f80e044 // sdot v4.4s, v2.16b, v0.4b[0]
-	FLDPQ   32(R1), (F1, F2)
-	WORD    $0x4f80e025 // sdot v5.4s, v1.16b, v0.4b[0]
-	WORD    $0x4f80e046 // sdot v6.4s, v2.16b, v0.4b[0]
-	FLDPQ   64(R1), (F1, F2)
-	WORD    $0x4fa0e023 // sdot v3.4s, v1.16b, v0.4b[1]
-	WORD    $0x4fa0e044 // sdot v4.4s, v2.16b, v0.4b[1]
-	FLDPQ   96(R1), (F1, F2)
-	WORD    $0x4fa0e025 // sdot v5.4s, v1.16b, v0.4b[1]
-	WORD    $0x4fa0e046 // sdot v6.4s, v2.16b, v0.4b[1]
-	FLDPQ   128(R1), (F1, F2)
-	WORD    $0x4f80e823 // sdot v3.4s, v1.16b, v0.4b[2]
-	WORD    $0x4f80e844 // sdot v4.4s, v2.16b, v0.4b[2]
-	FLDPQ   160(R1), (F1, F2)
-	WORD    $0x4f80e825 // sdot v5.4s, v1.16b, v0.4b[2]
-	WORD    $0x4f80e846 // sdot v6.4s, v2.16b, v0.4b[2]
-	FLDPQ   192(R1), (F1, F2)
-	WORD    $0x4fa0e823 // sdot v3.4s, v1.16b, v0.4b[3]
-	WORD    $0x4fa0e844 // sdot v4.4s, v2.16b, v0.4b[3]
-	FLDPQ   224(R1), (F1, F2)
-	WORD    $0x4fa0e825 // sdot v5.4s, v1.16b, v0.4b[3]
-	WORD    $0x4fa0e846 // sdot v6.4s, v2.16b, v0.4b[3]
-	ADD     $256, R1, R1
-	SUBS    $16, R2, R2
+	FMOVQ.P 16(R2), F0
+	FLDPQ   (R0), (F1, F2)
+	WORD    $0x4f80e02c // sdot v12.4s, v1.16b, v0.4b[0]
+	WORD    $0x4f80e04d // sdot v13.4s, v2.16b, v0.4b[0]
+	FLDPQ   32(R0), (F1, F2)
+	WORD    $0x4f80e02b // sdot v11.4s, v1.16b, v0.4b[0]
+	WORD    $0x4f80e04a // sdot v10.4s, v2.16b, v0.4b[0]
+	FLDPQ   64(R0), (F1, F2)
+	WORD    $0x4fa0e02c // sdot v12.4s, v1.16b, v0.4b[1]
+	WORD    $0x4fa0e04d // sdot v13.4s, v2.16b, v0.4b[1]
+	FLDPQ   96(R0), (F1, F2)
+	WORD    $0x4fa0e02b // sdot v11.4s, v1.16b, v0.4b[1]
+	WORD    $0x4fa0e04a // sdot v10.4s, v2.16b, v0.4b[1]
+	FLDPQ   128(R0), (F1, F2)
+	WORD    $0x4f80e82c // sdot v12.4s, v1.16b, v0.4b[2]
+	WORD    $0x4f80e84d // sdot v13.4s, v2.16b, v0.4b[2]
+	FLDPQ   160(R0), (F1, F2)
+	WORD    $0x4f80e82b // sdot v11.4s, v1.16b, v0.4b[2]
+	WORD    $0x4f80e84a // sdot v10.4s, v2.16b, v0.4b[2]
+	FLDPQ   192(R0), (F1, F2)
+	WORD    $0x4fa0e82c // sdot v12.4s, v1.16b, v0.4b[3]
+	WORD    $0x4fa0e84d // sdot v13.4s, v2.16b, v0.4b[3]
+	FLDPQ   224(R0), (F1, F2)
+	WORD    $0x4fa0e82b // sdot v11.4s, v1.16b, v0.4b[3]
+	WORD    $0x4fa0e84a // sdot v10.4s, v2.16b, v0.4b[3]
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop1
-	MOVD    add+152(FP), R0
-	CBZ     R0, added1
-	FMOVQ   (R13), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   16(R13), F0
-	VADD    V0.S4, V4.S4, V4.S4
-	FMOVQ   32(R13), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   48(R13), F0
-	VADD    V0.S4, V6.S4, V6.S4
+	B       end
 
-added1:
+end:
+	MOVD  weight_base+104(FP), R1
+	MOVD  bias_base+128(FP), R2
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_1
+	FMOVQ (R12), F0
+	VADD  V0.S4, V12.S4, V12.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V13.S4, V13.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V11.S4, V11.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V10.S4, V10.S4
+
+added_1:
 	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled1
-	FMOVQ F3, (R13)
-	FMOVQ F4, 16(R13)
-	FMOVQ F5, 32(R13)
-	FMOVQ F6, 48(R13)
-	B     end1
+	CBZ   R0, stored_1
+	FMOVS (R13), F0
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_1
+	FMOVQ (R2), F0
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 
-scaled1:
-	FMOVS (R12), F0
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+stored_1:
+	FMOVQ F12, (R12)
+	FMOVQ F13, 16(R12)
+	FMOVQ F11, 32(R12)
+	FMOVQ F10, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $1, R11
+	BEQ   next
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_2
+	FMOVQ (R12), F0
+	VADD  V0.S4, V14.S4, V14.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V15.S4, V15.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V9.S4, V9.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V8.S4, V8.S4
+
+added_2:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_2
+	FMOVS (R13), F0
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_2
+	FMOVQ (R2), F0
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+
+stored_2:
+	FMOVQ F14, (R12)
+	FMOVQ F15, 16(R12)
+	FMOVQ F9, 32(R12)
+	FMOVQ F8, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $2, R11
+	BEQ   next
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_3
+	FMOVQ (R12), F0
+	VADD  V0.S4, V16.S4, V16.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V17.S4, V17.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V7.S4, V7.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V6.S4, V6.S4
+
+added_3:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_3
+	FMOVS (R13), F0
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f809210 // fmul v16.4s, v16.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F0
 	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased1
-
-store1:
-	FMOVQ F3, (R13)
-	FMOVQ F4, 16(R13)
-	FMOVQ F5, 32(R13)
-	FMOVQ F6, 48(R13)
-	B     end1
-
-biased1:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ 48(R0), F0
+	CBZ   R0, stored_3
+	FMOVQ (R2), F0
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ 48(R2), F0
 	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	B     store1
 
-end1:
-	// the next rows are 1 further
-	ADD R11<<2, R13, R13
-	ADD $4, R12, R12
-	SUB $1, R9, R9
+stored_3:
+	FMOVQ F16, (R12)
+	FMOVQ F17, 16(R12)
+	FMOVQ F7, 32(R12)
+	FMOVQ F6, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $3, R11
+	BEQ   next
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_4
+	FMOVQ (R12), F0
+	VADD  V0.S4, V18.S4, V18.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V19.S4, V19.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V5.S4, V5.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V4.S4, V4.S4
+
+added_4:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_4
+	FMOVS (R13), F0
+	WORD  $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD  $0x4f809252 // fmul v18.4s, v18.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD  $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD  $0x4f809273 // fmul v19.4s, v19.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_4
+	FMOVQ (R2), F0
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+
+stored_4:
+	FMOVQ F18, (R12)
+	FMOVQ F19, 16(R12)
+	FMOVQ F5, 32(R12)
+	FMOVQ F4, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $4, R11
+	BEQ   next
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_5
+	FMOVQ (R12), F0
+	VADD  V0.S4, V20.S4, V20.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V21.S4, V21.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V3.S4, V3.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V2.S4, V2.S4
+
+added_5:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_5
+	FMOVS (R13), F0
+	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD  $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD  $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_5
+	FMOVQ (R2), F0
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+
+stored_5:
+	FMOVQ F20, (R12)
+	FMOVQ F21, 16(R12)
+	FMOVQ F3, 32(R12)
+	FMOVQ F2, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	CMP   $5, R11
+	BEQ   next
+	MOVD  add+152(FP), R0
+	CBZ   R0, added_6
+	FMOVQ (R12), F0
+	VADD  V0.S4, V22.S4, V22.S4
+	FMOVQ 16(R12), F0
+	VADD  V0.S4, V23.S4, V23.S4
+	FMOVQ 32(R12), F0
+	VADD  V0.S4, V24.S4, V24.S4
+	FMOVQ 48(R12), F0
+	VADD  V0.S4, V25.S4, V25.S4
+
+added_6:
+	MOVD  weight_len+112(FP), R0
+	CBZ   R0, stored_6
+	FMOVS (R13), F0
+	WORD  $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD  $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
+	FMOVQ (R1), F1
+	WORD  $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD  $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD  $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
+	FMOVQ 16(R1), F1
+	WORD  $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD  $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD  $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
+	FMOVQ 32(R1), F1
+	WORD  $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD  $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD  $0x4f809339 // fmul v25.4s, v25.4s, v0.s[0]
+	FMOVQ 48(R1), F0
+	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_6
+	FMOVQ (R2), F0
+	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20d739 // fadd v25.4s, v25.4s, v0.4s
+
+stored_6:
+	FMOVQ F22, (R12)
+	FMOVQ F23, 16(R12)
+	FMOVQ F24, 32(R12)
+	FMOVQ F25, 48(R12)
+	ADD   R10<<2, R12, R12
+	ADD   $4, R13, R13
+	B     next
+
+next:
+	SUB R11, R14, R14
 	B   tiles
 
 done:
@@ -3166,67 +1604,75 @@ done:
 
 // func int8DotsNEON(m int, k int, nr int, a []int8, lda int, scale []float32, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
 TEXT ·int8DotsNEON(SB), NOSPLIT, $0-192
-	MOVD m+0(FP), R6
-	MOVD a_base+24(FP), R7
-	MOVD c_base+160(FP), R11
-	MOVD scale_base+56(FP), R10
-	MOVD lda+48(FP), R8
-	MOVD ldc+184(FP), R9
+	MOVD m+0(FP), R12
+	MOVD a_base+24(FP), R6
+	MOVD c_base+160(FP), R10
+	MOVD scale_base+56(FP), R11
+	MOVD lda+48(FP), R7
+	MOVD ldc+184(FP), R8
 
 tiles:
-	MOVD R6, R0
-	CMP  $8, R0
-	BGE  tile4
-	CMP  $4, R0
-	BLE  pick
+	MOVD R12, R9
+	CMP  $1, R9
+	BLT  done
+	CMP  $4, R9
+	BLE  begin
+	CMP  $7, R9
+	BGT  else1
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R9, R9
+	LSR  $1, R9, R9
+	B    end2
 
-pick:
-	CMP $1, R0
-	BLT done
-	BEQ tile1
-	CMP $2, R0
-	BEQ tile2
-	CMP $3, R0
-	BEQ tile3
+else1:
+	SUB R9, R9, R9
+	ADD $4, R9, R9
 
-tile4:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  R7, R1
-	ADD   R8, R7, R7
-	MOVD  R7, R2
-	ADD   R8, R7, R7
-	MOVD  R7, R3
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R4
-	MOVD  k+8(FP), R5
+end2:
+
+begin:
+	MOVD  b_base+80(FP), R0
+	MOVD  k+8(FP), R1
+	MOVD  R6, R2
+	ADD   R7, R6, R6
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
+	CMP   $1, R9
+	BEQ   tile1
+	MOVD  R6, R3
+	ADD   R7, R6, R6
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
+	CMP   $2, R9
+	BEQ   tile2
+	MOVD  R6, R4
+	ADD   R7, R6, R6
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
+	CMP   $3, R9
+	BEQ   tile3
+	MOVD  R6, R5
+	ADD   R7, R6, R6
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 
+tile4:
+
 loop4:
-	FMOVQ.P 16(R0), F19
-	FMOVQ.P 16(R1), F20
-	FMOVQ.P 16(R2), F21
-	FMOVQ.P 16(R3), F22
-	FMOVQ   (R4), F23
-	FMOVQ   64(R4), F24
+	FMOVQ.P 16(R2), F19
+	FMOVQ.P 16(R3), F20
+	FMOVQ.P 16(R4), F21
+	FMOVQ.P 16(R5), F22
+	FMOVQ   (R0), F23
+	FMOVQ   64(R0), F24
 	VDUP    V19.S[0], V0.S4
 	VDUP    V19.S[1], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -3259,8 +1705,8 @@ loop4:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e60684f // sadalp v15.4s, v2.8h
 	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	FMOVQ   16(R4), F23
-	FMOVQ   80(R4), F24
+	FMOVQ   16(R0), F23
+	FMOVQ   80(R0), F24
 	VDUP    V19.S[0], V0.S4
 	VDUP    V19.S[1], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -3293,8 +1739,8 @@ loop4:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e606851 // sadalp v17.4s, v2.8h
 	WORD    $0x4e606812 // sadalp v18.4s, v0.8h
-	FMOVQ   128(R4), F23
-	FMOVQ   192(R4), F24
+	FMOVQ   128(R0), F23
+	FMOVQ   192(R0), F24
 	VDUP    V19.S[2], V0.S4
 	VDUP    V19.S[3], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -3327,8 +1773,8 @@ loop4:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e60684f // sadalp v15.4s, v2.8h
 	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	FMOVQ   144(R4), F23
-	FMOVQ   208(R4), F24
+	FMOVQ   144(R0), F23
+	FMOVQ   208(R0), F24
 	VDUP    V19.S[2], V0.S4
 	VDUP    V19.S[3], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -3361,702 +1807,476 @@ loop4:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e606851 // sadalp v17.4s, v2.8h
 	WORD    $0x4e606812 // sadalp v18.4s, v0.8h
-	ADD     $256, R4, R4
-	SUBS    $16, R5, R5
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop4
-	VADDP   V4.S4, V3.S4, V3.S4
-	VADDP   V6.S4, V5.S4, V5.S4
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADDP   V16.S4, V15.S4, V15.S4
-	VADDP   V18.S4, V17.S4, V17.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added4
-	MOVD    R11, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V17.S4, V17.S4
-
-added4:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled4
-	MOVD  R11, R0
-	FMOVQ F3, (R0)
-	FMOVQ F5, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F11, (R0)
-	FMOVQ F13, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F17, 16(R0)
-	B     end4
-
-scaled4:
-	FMOVS (R10), F0
-	FMOVS 4(R10), F1
-	FMOVS 8(R10), F2
-	FMOVS 12(R10), F4
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f8491ef // fmul v15.4s, v15.4s, v4.s[0]
-	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD  $0x4f849231 // fmul v17.4s, v17.4s, v4.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased4
-
-store4:
-	MOVD  R11, R0
-	FMOVQ F3, (R0)
-	FMOVQ F5, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F11, (R0)
-	FMOVQ F13, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F17, 16(R0)
-	B     end4
-
-biased4:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	B     store4
-
-end4:
-	// the next rows are 4 further
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD $16, R10, R10
-	SUB $4, R6, R6
-	B   tiles
+	B       end
 
 tile3:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  R7, R1
-	ADD   R8, R7, R7
-	MOVD  R7, R2
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R3
-	MOVD  k+8(FP), R4
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
 
 loop3:
-	FMOVQ.P 16(R0), F17
-	FMOVQ.P 16(R1), F18
-	FMOVQ.P 16(R2), F19
-	FMOVQ   (R3), F0
-	FMOVQ   64(R3), F1
+	FMOVQ.P 16(R2), F17
+	FMOVQ.P 16(R3), F18
+	FMOVQ.P 16(R4), F19
+	FMOVQ   (R0), F0
+	FMOVQ   64(R0), F1
 	VDUP    V17.S[0], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V17.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a03 // sadalp v3.4s, v16.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V18.S[0], V2.S4
+	VDUP    V18.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a07 // sadalp v7.4s, v16.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V19.S[0], V2.S4
+	VDUP    V19.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0b // sadalp v11.4s, v16.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   16(R0), F0
+	FMOVQ   80(R0), F1
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a05 // sadalp v5.4s, v16.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V18.S[0], V2.S4
-	VDUP    V18.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V18.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a09 // sadalp v9.4s, v16.8h
 	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
 	VDUP    V19.S[0], V2.S4
-	VDUP    V19.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V19.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0d // sadalp v13.4s, v16.8h
 	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVQ   16(R3), F0
-	FMOVQ   80(R3), F1
-	VDUP    V17.S[0], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V18.S[0], V2.S4
-	VDUP    V18.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60684c // sadalp v12.4s, v2.8h
-	VDUP    V19.S[0], V2.S4
-	VDUP    V19.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688f // sadalp v15.4s, v4.8h
-	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	FMOVQ   128(R3), F0
-	FMOVQ   192(R3), F1
+	FMOVQ   128(R0), F0
+	FMOVQ   192(R0), F1
 	VDUP    V17.S[2], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V17.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a03 // sadalp v3.4s, v16.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V18.S[2], V2.S4
+	VDUP    V18.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a07 // sadalp v7.4s, v16.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V19.S[2], V2.S4
+	VDUP    V19.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0b // sadalp v11.4s, v16.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   144(R0), F0
+	FMOVQ   208(R0), F1
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a05 // sadalp v5.4s, v16.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V18.S[2], V2.S4
-	VDUP    V18.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V18.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a09 // sadalp v9.4s, v16.8h
 	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
 	VDUP    V19.S[2], V2.S4
-	VDUP    V19.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V19.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0d // sadalp v13.4s, v16.8h
 	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVQ   144(R3), F0
-	FMOVQ   208(R3), F1
-	VDUP    V17.S[2], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V18.S[2], V2.S4
-	VDUP    V18.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60684c // sadalp v12.4s, v2.8h
-	VDUP    V19.S[2], V2.S4
-	VDUP    V19.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688f // sadalp v15.4s, v4.8h
-	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	ADD     $256, R3, R3
-	SUBS    $16, R4, R4
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop3
-	VADDP   V6.S4, V5.S4, V5.S4
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADDP   V16.S4, V15.S4, V15.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added3
-	MOVD    R11, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-
-added3:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled3
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F15, 16(R0)
-	B     end3
-
-scaled3:
-	FMOVS (R10), F0
-	FMOVS 4(R10), F1
-	FMOVS 8(R10), F2
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased3
-
-store3:
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F15, 16(R0)
-	B     end3
-
-biased3:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	B     store3
-
-end3:
-	// the next rows are 3 further
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD $12, R10, R10
-	SUB $3, R6, R6
-	B   tiles
+	B       end
 
 tile2:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  R7, R1
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R2
-	MOVD  k+8(FP), R3
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
 
 loop2:
-	FMOVQ.P 16(R0), F13
-	FMOVQ.P 16(R1), F14
-	FMOVQ   (R2), F0
-	FMOVQ   64(R2), F1
+	FMOVQ.P 16(R2), F13
+	FMOVQ.P 16(R3), F14
+	FMOVQ   (R0), F0
+	FMOVQ   64(R0), F1
 	VDUP    V13.S[0], V2.S4
-	VDUP    V13.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V13.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606983 // sadalp v3.4s, v12.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V14.S[0], V2.S4
+	VDUP    V14.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606987 // sadalp v7.4s, v12.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   16(R0), F0
+	FMOVQ   80(R0), F1
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606985 // sadalp v5.4s, v12.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V14.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606989 // sadalp v9.4s, v12.8h
 	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   16(R2), F0
-	FMOVQ   80(R2), F1
-	VDUP    V13.S[0], V2.S4
-	VDUP    V13.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   128(R2), F0
-	FMOVQ   192(R2), F1
+	FMOVQ   128(R0), F0
+	FMOVQ   192(R0), F1
 	VDUP    V13.S[2], V2.S4
-	VDUP    V13.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V13.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606983 // sadalp v3.4s, v12.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V14.S[2], V2.S4
+	VDUP    V14.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606987 // sadalp v7.4s, v12.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   144(R0), F0
+	FMOVQ   208(R0), F1
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606985 // sadalp v5.4s, v12.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V14.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606989 // sadalp v9.4s, v12.8h
 	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   144(R2), F0
-	FMOVQ   208(R2), F1
-	VDUP    V13.S[2], V2.S4
-	VDUP    V13.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	ADD     $256, R2, R2
-	SUBS    $16, R3, R3
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop2
-	VADDP   V6.S4, V5.S4, V5.S4
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADDP   V12.S4, V11.S4, V11.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added2
-	MOVD    R11, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-
-added2:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled2
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	B     end2
-
-scaled2:
-	FMOVS (R10), F0
-	FMOVS 4(R10), F1
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased2
-
-store2:
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	B     end2
-
-biased2:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ 16(R0), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	B     store2
-
-end2:
-	// the next rows are 2 further
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD $8, R10, R10
-	SUB $2, R6, R6
-	B   tiles
+	B       end
 
 tile1:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R1
-	MOVD  k+8(FP), R2
-	VMOVI $0, V8.B16
-	VMOVI $0, V0.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V1.B16
 
 loop1:
-	FMOVQ.P 16(R0), F2
-	FMOVQ   (R1), F3
-	FMOVQ   64(R1), F4
-	VDUP    V2.S[0], V5.S4
-	VDUP    V2.S[1], V6.S4
-	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
-	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
-	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
-	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
-	FMOVQ   16(R1), F3
-	FMOVQ   80(R1), F4
-	VDUP    V2.S[0], V5.S4
-	VDUP    V2.S[1], V6.S4
-	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
-	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
-	WORD    $0x4e6068e9 // sadalp v9.4s, v7.8h
-	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
-	FMOVQ   128(R1), F3
-	FMOVQ   192(R1), F4
-	VDUP    V2.S[2], V5.S4
-	VDUP    V2.S[3], V6.S4
-	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
-	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
-	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
-	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
-	FMOVQ   144(R1), F3
-	FMOVQ   208(R1), F4
-	VDUP    V2.S[2], V5.S4
-	VDUP    V2.S[3], V2.S4
-	WORD    $0x0e23c0a6 // smull v6.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e248046 // smlal v6.8h, v2.8b, v4.8b
-	WORD    $0x4e248043 // smlal2 v3.8h, v2.16b, v4.16b
-	WORD    $0x4e6068c9 // sadalp v9.4s, v6.8h
-	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
-	ADD     $256, R1, R1
-	SUBS    $16, R2, R2
+	FMOVQ.P 16(R2), F0
+	FMOVQ   (R0), F1
+	FMOVQ   64(R0), F2
+	VDUP    V0.S[0], V7.S4
+	VDUP    V0.S[1], V8.S4
+	WORD    $0x0e21c0e9 // smull v9.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228109 // smlal v9.8h, v8.8b, v2.8b
+	WORD    $0x4e228101 // smlal2 v1.8h, v8.16b, v2.16b
+	WORD    $0x4e606923 // sadalp v3.4s, v9.8h
+	WORD    $0x4e606824 // sadalp v4.4s, v1.8h
+	FMOVQ   16(R0), F1
+	FMOVQ   80(R0), F2
+	VDUP    V0.S[0], V7.S4
+	VDUP    V0.S[1], V8.S4
+	WORD    $0x0e21c0e9 // smull v9.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228109 // smlal v9.8h, v8.8b, v2.8b
+	WORD    $0x4e228101 // smlal2 v1.8h, v8.16b, v2.16b
+	WORD    $0x4e606925 // sadalp v5.4s, v9.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   128(R0), F1
+	FMOVQ   192(R0), F2
+	VDUP    V0.S[2], V7.S4
+	VDUP    V0.S[3], V8.S4
+	WORD    $0x0e21c0e9 // smull v9.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228109 // smlal v9.8h, v8.8b, v2.8b
+	WORD    $0x4e228101 // smlal2 v1.8h, v8.16b, v2.16b
+	WORD    $0x4e606923 // sadalp v3.4s, v9.8h
+	WORD    $0x4e606824 // sadalp v4.4s, v1.8h
+	FMOVQ   144(R0), F1
+	FMOVQ   208(R0), F2
+	VDUP    V0.S[2], V7.S4
+	VDUP    V0.S[3], V0.S4
+	WORD    $0x0e21c0e8 // smull v8.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228008 // smlal v8.8h, v0.8b, v2.8b
+	WORD    $0x4e228001 // smlal2 v1.8h, v0.16b, v2.16b
+	WORD    $0x4e606905 // sadalp v5.4s, v8.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop1
-	VADDP   V0.S4, V8.S4, V8.S4
-	VADDP   V1.S4, V9.S4, V9.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added1
-	FMOVQ   (R11), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   16(R11), F0
-	VADD    V0.S4, V9.S4, V9.S4
+	B       end
 
-added1:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled1
-	FMOVQ F8, (R11)
-	FMOVQ F9, 16(R11)
-	B     end1
+end:
+	MOVD  weight_base+104(FP), R0
+	MOVD  bias_base+128(FP), R1
+	VADDP V4.S4, V3.S4, V3.S4
+	VADDP V6.S4, V5.S4, V5.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_1
+	FMOVQ (R10), F0
+	VADD  V0.S4, V3.S4, V3.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V5.S4, V5.S4
 
-scaled1:
-	FMOVS (R10), F0
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+added_1:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_1
+	FMOVS (R11), F0
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	FMOVQ 16(R0), F0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	MOVD  bias_len+136(FP), R2
+	CBZ   R2, stored_1
+	FMOVQ (R1), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R1), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+
+stored_1:
+	FMOVQ F3, (R10)
+	FMOVQ F5, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	CMP   $1, R9
+	BEQ   next
+	VADDP V8.S4, V7.S4, V7.S4
+	VADDP V10.S4, V9.S4, V9.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_2
+	FMOVQ (R10), F0
+	VADD  V0.S4, V7.S4, V7.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V9.S4, V9.S4
+
+added_2:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_2
+	FMOVS (R11), F0
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	FMOVQ (R0), F1
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	FMOVQ 16(R0), F0
 	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased1
-
-store1:
-	FMOVQ F8, (R11)
-	FMOVQ F9, 16(R11)
-	B     end1
-
-biased1:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ (R0), F0
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R0), F0
+	MOVD  bias_len+136(FP), R2
+	CBZ   R2, stored_2
+	FMOVQ (R1), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ 16(R1), F0
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	B     store1
 
-end1:
-	// the next rows are 1 further
-	ADD R9<<2, R11, R11
-	ADD $4, R10, R10
-	SUB $1, R6, R6
+stored_2:
+	FMOVQ F7, (R10)
+	FMOVQ F9, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	CMP   $2, R9
+	BEQ   next
+	VADDP V12.S4, V11.S4, V11.S4
+	VADDP V14.S4, V13.S4, V13.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_3
+	FMOVQ (R10), F0
+	VADD  V0.S4, V11.S4, V11.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V13.S4, V13.S4
+
+added_3:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_3
+	FMOVS (R11), F0
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	FMOVQ (R0), F1
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	FMOVQ 16(R0), F0
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	MOVD  bias_len+136(FP), R2
+	CBZ   R2, stored_3
+	FMOVQ (R1), F0
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R1), F0
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+
+stored_3:
+	FMOVQ F11, (R10)
+	FMOVQ F13, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	CMP   $3, R9
+	BEQ   next
+	VADDP V16.S4, V15.S4, V15.S4
+	VADDP V18.S4, V17.S4, V17.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_4
+	FMOVQ (R10), F0
+	VADD  V0.S4, V15.S4, V15.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V17.S4, V17.S4
+
+added_4:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_4
+	FMOVS (R11), F0
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
+	FMOVQ (R0), F1
+	WORD  $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	FMOVQ 16(R0), F0
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_4
+	FMOVQ (R1), F0
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 16(R1), F0
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+
+stored_4:
+	FMOVQ F15, (R10)
+	FMOVQ F17, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	B     next
+
+next:
+	SUB R9, R12, R12
 	B   tiles
 
 done:
-	MOVD m+0(FP), R6
-	MOVD a_base+24(FP), R7
-	MOVD c_base+160(FP), R11
-	MOVD scale_base+56(FP), R10
-	MOVD lda+48(FP), R8
-	MOVD ldc+184(FP), R9
-	ADD  $32, R11, R11
+	MOVD m+0(FP), R12
+	MOVD a_base+24(FP), R6
+	MOVD c_base+160(FP), R10
+	MOVD scale_base+56(FP), R11
+	MOVD lda+48(FP), R7
+	MOVD ldc+184(FP), R8
+	ADD  $32, R10, R10
 
 tiles_8:
-	MOVD R6, R0
-	CMP  $8, R0
-	BGE  tile4_8
-	CMP  $4, R0
-	BLE  pick_8
+	MOVD R12, R9
+	CMP  $1, R9
+	BLT  done_8
+	CMP  $4, R9
+	BLE  begin_8
+	CMP  $7, R9
+	BGT  else3
 	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
+	ADD  $1, R9, R9
+	LSR  $1, R9, R9
+	B    end4
 
-pick_8:
-	CMP $1, R0
-	BLT done_8
-	BEQ tile1_8
-	CMP $2, R0
-	BEQ tile2_8
-	CMP $3, R0
-	BEQ tile3_8
+else3:
+	SUB R9, R9, R9
+	ADD $4, R9, R9
 
-tile4_8:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  R7, R1
-	ADD   R8, R7, R7
-	MOVD  R7, R2
-	ADD   R8, R7, R7
-	MOVD  R7, R3
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R4
-	MOVD  k+8(FP), R5
-	ADD   $32, R4, R4
+end4:
+
+begin_8:
+	MOVD  b_base+80(FP), R0
+	MOVD  k+8(FP), R1
+	ADD   $32, R0, R0
+	MOVD  R6, R2
+	ADD   R7, R6, R6
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
+	CMP   $1, R9
+	BEQ   tile1_8
+	MOVD  R6, R3
+	ADD   R7, R6, R6
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
+	CMP   $2, R9
+	BEQ   tile2_8
+	MOVD  R6, R4
+	ADD   R7, R6, R6
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
+	CMP   $3, R9
+	BEQ   tile3_8
+	MOVD  R6, R5
+	ADD   R7, R6, R6
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 
+tile4_8:
+
 loop4_8:
-	FMOVQ.P 16(R0), F19
-	FMOVQ.P 16(R1), F20
-	FMOVQ.P 16(R2), F21
-	FMOVQ.P 16(R3), F22
-	FMOVQ   (R4), F23
-	FMOVQ   64(R4), F24
+	FMOVQ.P 16(R2), F19
+	FMOVQ.P 16(R3), F20
+	FMOVQ.P 16(R4), F21
+	FMOVQ.P 16(R5), F22
+	FMOVQ   (R0), F23
+	FMOVQ   64(R0), F24
 	VDUP    V19.S[0], V0.S4
 	VDUP    V19.S[1], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -4089,8 +2309,8 @@ loop4_8:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e60684f // sadalp v15.4s, v2.8h
 	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	FMOVQ   16(R4), F23
-	FMOVQ   80(R4), F24
+	FMOVQ   16(R0), F23
+	FMOVQ   80(R0), F24
 	VDUP    V19.S[0], V0.S4
 	VDUP    V19.S[1], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -4123,8 +2343,8 @@ loop4_8:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e606851 // sadalp v17.4s, v2.8h
 	WORD    $0x4e606812 // sadalp v18.4s, v0.8h
-	FMOVQ   128(R4), F23
-	FMOVQ   192(R4), F24
+	FMOVQ   128(R0), F23
+	FMOVQ   192(R0), F24
 	VDUP    V19.S[2], V0.S4
 	VDUP    V19.S[3], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -4157,8 +2377,8 @@ loop4_8:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e60684f // sadalp v15.4s, v2.8h
 	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	FMOVQ   144(R4), F23
-	FMOVQ   208(R4), F24
+	FMOVQ   144(R0), F23
+	FMOVQ   208(R0), F24
 	VDUP    V19.S[2], V0.S4
 	VDUP    V19.S[3], V1.S4
 	WORD    $0x0e37c002 // smull v2.8h, v0.8b, v23.8b
@@ -4191,639 +2411,402 @@ loop4_8:
 	WORD    $0x4e388020 // smlal2 v0.8h, v1.16b, v24.16b
 	WORD    $0x4e606851 // sadalp v17.4s, v2.8h
 	WORD    $0x4e606812 // sadalp v18.4s, v0.8h
-	ADD     $256, R4, R4
-	SUBS    $16, R5, R5
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop4_8
-	VADDP   V4.S4, V3.S4, V3.S4
-	VADDP   V6.S4, V5.S4, V5.S4
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADDP   V16.S4, V15.S4, V15.S4
-	VADDP   V18.S4, V17.S4, V17.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added4_8
-	MOVD    R11, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V3.S4, V3.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V17.S4, V17.S4
-
-added4_8:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled4_8
-	MOVD  R11, R0
-	FMOVQ F3, (R0)
-	FMOVQ F5, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F11, (R0)
-	FMOVQ F13, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F17, 16(R0)
-	B     end4_8
-
-scaled4_8:
-	FMOVS (R10), F0
-	FMOVS 4(R10), F1
-	FMOVS 8(R10), F2
-	FMOVS 12(R10), F4
-	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f8491ef // fmul v15.4s, v15.4s, v4.s[0]
-	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD  $0x4f849231 // fmul v17.4s, v17.4s, v4.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased4_8
-
-store4_8:
-	MOVD  R11, R0
-	FMOVQ F3, (R0)
-	FMOVQ F5, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F7, (R0)
-	FMOVQ F9, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F11, (R0)
-	FMOVQ F13, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F15, (R0)
-	FMOVQ F17, 16(R0)
-	B     end4_8
-
-biased4_8:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	B     store4_8
-
-end4_8:
-	// the next rows are 4 further
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD $16, R10, R10
-	SUB $4, R6, R6
-	B   tiles_8
+	B       end_8
 
 tile3_8:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  R7, R1
-	ADD   R8, R7, R7
-	MOVD  R7, R2
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R3
-	MOVD  k+8(FP), R4
-	ADD   $32, R3, R3
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
 
 loop3_8:
-	FMOVQ.P 16(R0), F17
-	FMOVQ.P 16(R1), F18
-	FMOVQ.P 16(R2), F19
-	FMOVQ   (R3), F0
-	FMOVQ   64(R3), F1
+	FMOVQ.P 16(R2), F17
+	FMOVQ.P 16(R3), F18
+	FMOVQ.P 16(R4), F19
+	FMOVQ   (R0), F0
+	FMOVQ   64(R0), F1
 	VDUP    V17.S[0], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V17.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a03 // sadalp v3.4s, v16.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V18.S[0], V2.S4
+	VDUP    V18.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a07 // sadalp v7.4s, v16.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V19.S[0], V2.S4
+	VDUP    V19.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0b // sadalp v11.4s, v16.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   16(R0), F0
+	FMOVQ   80(R0), F1
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a05 // sadalp v5.4s, v16.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V18.S[0], V2.S4
-	VDUP    V18.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V18.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a09 // sadalp v9.4s, v16.8h
 	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
 	VDUP    V19.S[0], V2.S4
-	VDUP    V19.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V19.S[1], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0d // sadalp v13.4s, v16.8h
 	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVQ   16(R3), F0
-	FMOVQ   80(R3), F1
-	VDUP    V17.S[0], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V18.S[0], V2.S4
-	VDUP    V18.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60684c // sadalp v12.4s, v2.8h
-	VDUP    V19.S[0], V2.S4
-	VDUP    V19.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688f // sadalp v15.4s, v4.8h
-	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	FMOVQ   128(R3), F0
-	FMOVQ   192(R3), F1
+	FMOVQ   128(R0), F0
+	FMOVQ   192(R0), F1
 	VDUP    V17.S[2], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V17.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a03 // sadalp v3.4s, v16.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V18.S[2], V2.S4
+	VDUP    V18.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a07 // sadalp v7.4s, v16.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V19.S[2], V2.S4
+	VDUP    V19.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0b // sadalp v11.4s, v16.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   144(R0), F0
+	FMOVQ   208(R0), F1
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a05 // sadalp v5.4s, v16.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V18.S[2], V2.S4
-	VDUP    V18.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V18.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e2 // smlal2 v2.8h, v15.16b, v1.16b
+	WORD    $0x4e606a09 // sadalp v9.4s, v16.8h
 	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
 	VDUP    V19.S[2], V2.S4
-	VDUP    V19.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V19.S[3], V15.S4
+	WORD    $0x0e20c050 // smull v16.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
+	WORD    $0x0e2181f0 // smlal v16.8h, v15.8b, v1.8b
+	WORD    $0x4e2181e0 // smlal2 v0.8h, v15.16b, v1.16b
+	WORD    $0x4e606a0d // sadalp v13.4s, v16.8h
 	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVQ   144(R3), F0
-	FMOVQ   208(R3), F1
-	VDUP    V17.S[2], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V18.S[2], V2.S4
-	VDUP    V18.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60684c // sadalp v12.4s, v2.8h
-	VDUP    V19.S[2], V2.S4
-	VDUP    V19.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688f // sadalp v15.4s, v4.8h
-	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
-	ADD     $256, R3, R3
-	SUBS    $16, R4, R4
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop3_8
-	VADDP   V6.S4, V5.S4, V5.S4
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADDP   V16.S4, V15.S4, V15.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added3_8
-	MOVD    R11, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V13.S4, V13.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V15.S4, V15.S4
-
-added3_8:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled3_8
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F15, 16(R0)
-	B     end3_8
-
-scaled3_8:
-	FMOVS (R10), F0
-	FMOVS 4(R10), F1
-	FMOVS 8(R10), F2
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD  $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased3_8
-
-store3_8:
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F13, (R0)
-	FMOVQ F15, 16(R0)
-	B     end3_8
-
-biased3_8:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	B     store3_8
-
-end3_8:
-	// the next rows are 3 further
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD $12, R10, R10
-	SUB $3, R6, R6
-	B   tiles_8
+	B       end_8
 
 tile2_8:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  R7, R1
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R2
-	MOVD  k+8(FP), R3
-	ADD   $32, R2, R2
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
 
 loop2_8:
-	FMOVQ.P 16(R0), F13
-	FMOVQ.P 16(R1), F14
-	FMOVQ   (R2), F0
-	FMOVQ   64(R2), F1
+	FMOVQ.P 16(R2), F13
+	FMOVQ.P 16(R3), F14
+	FMOVQ   (R0), F0
+	FMOVQ   64(R0), F1
 	VDUP    V13.S[0], V2.S4
-	VDUP    V13.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V13.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606983 // sadalp v3.4s, v12.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V14.S[0], V2.S4
+	VDUP    V14.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606987 // sadalp v7.4s, v12.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   16(R0), F0
+	FMOVQ   80(R0), F1
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606985 // sadalp v5.4s, v12.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V14.S[1], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606989 // sadalp v9.4s, v12.8h
 	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   16(R2), F0
-	FMOVQ   80(R2), F1
-	VDUP    V13.S[0], V2.S4
-	VDUP    V13.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   128(R2), F0
-	FMOVQ   192(R2), F1
+	FMOVQ   128(R0), F0
+	FMOVQ   192(R0), F1
 	VDUP    V13.S[2], V2.S4
-	VDUP    V13.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V13.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606983 // sadalp v3.4s, v12.8h
+	WORD    $0x4e606844 // sadalp v4.4s, v2.8h
+	VDUP    V14.S[2], V2.S4
+	VDUP    V14.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606987 // sadalp v7.4s, v12.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   144(R0), F0
+	FMOVQ   208(R0), F1
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218162 // smlal2 v2.8h, v11.16b, v1.16b
+	WORD    $0x4e606985 // sadalp v5.4s, v12.8h
 	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
 	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	VDUP    V14.S[3], V11.S4
+	WORD    $0x0e20c04c // smull v12.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x0e21816c // smlal v12.8h, v11.8b, v1.8b
+	WORD    $0x4e218160 // smlal2 v0.8h, v11.16b, v1.16b
+	WORD    $0x4e606989 // sadalp v9.4s, v12.8h
 	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   144(R2), F0
-	FMOVQ   208(R2), F1
-	VDUP    V13.S[2], V2.S4
-	VDUP    V13.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	ADD     $256, R2, R2
-	SUBS    $16, R3, R3
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop2_8
-	VADDP   V6.S4, V5.S4, V5.S4
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADDP   V12.S4, V11.S4, V11.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added2_8
-	MOVD    R11, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V5.S4, V5.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V7.S4, V7.S4
-	ADD     R9<<2, R0, R0
-	FMOVQ   (R0), F0
-	VADD    V0.S4, V9.S4, V9.S4
-	FMOVQ   16(R0), F0
-	VADD    V0.S4, V11.S4, V11.S4
-
-added2_8:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled2_8
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	B     end2_8
-
-scaled2_8:
-	FMOVS (R10), F0
-	FMOVS 4(R10), F1
-	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased2_8
-
-store2_8:
-	MOVD  R11, R0
-	FMOVQ F5, (R0)
-	FMOVQ F7, 16(R0)
-	ADD   R9<<2, R0, R0
-	FMOVQ F9, (R0)
-	FMOVQ F11, 16(R0)
-	B     end2_8
-
-biased2_8:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ 48(R0), F0
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	B     store2_8
-
-end2_8:
-	// the next rows are 2 further
-	ADD R9<<2, R11, R11
-	ADD R9<<2, R11, R11
-	ADD $8, R10, R10
-	SUB $2, R6, R6
-	B   tiles_8
+	B       end_8
 
 tile1_8:
-	MOVD  R7, R0
-	ADD   R8, R7, R7
-	MOVD  b_base+80(FP), R1
-	MOVD  k+8(FP), R2
-	ADD   $32, R1, R1
-	VMOVI $0, V8.B16
-	VMOVI $0, V0.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V1.B16
 
 loop1_8:
-	FMOVQ.P 16(R0), F2
-	FMOVQ   (R1), F3
-	FMOVQ   64(R1), F4
-	VDUP    V2.S[0], V5.S4
-	VDUP    V2.S[1], V6.S4
-	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
-	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
-	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
-	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
-	FMOVQ   16(R1), F3
-	FMOVQ   80(R1), F4
-	VDUP    V2.S[0], V5.S4
-	VDUP    V2.S[1], V6.S4
-	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
-	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
-	WORD    $0x4e6068e9 // sadalp v9.4s, v7.8h
-	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
-	FMOVQ   128(R1), F3
-	FMOVQ   192(R1), F4
-	VDUP    V2.S[2], V5.S4
-	VDUP    V2.S[3], V6.S4
-	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
-	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
-	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
-	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
-	FMOVQ   144(R1), F3
-	FMOVQ   208(R1), F4
-	VDUP    V2.S[2], V5.S4
-	VDUP    V2.S[3], V2.S4
-	WORD    $0x0e23c0a6 // smull v6.8h, v5.8b, v3.8b
-	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
-	WORD    $0x0e248046 // smlal v6.8h, v2.8b, v4.8b
-	WORD    $0x4e248043 // smlal2 v3.8h, v2.16b, v4.16b
-	WORD    $0x4e6068c9 // sadalp v9.4s, v6.8h
-	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
-	ADD     $256, R1, R1
-	SUBS    $16, R2, R2
+	FMOVQ.P 16(R2), F0
+	FMOVQ   (R0), F1
+	FMOVQ   64(R0), F2
+	VDUP    V0.S[0], V7.S4
+	VDUP    V0.S[1], V8.S4
+	WORD    $0x0e21c0e9 // smull v9.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228109 // smlal v9.8h, v8.8b, v2.8b
+	WORD    $0x4e228101 // smlal2 v1.8h, v8.16b, v2.16b
+	WORD    $0x4e606923 // sadalp v3.4s, v9.8h
+	WORD    $0x4e606824 // sadalp v4.4s, v1.8h
+	FMOVQ   16(R0), F1
+	FMOVQ   80(R0), F2
+	VDUP    V0.S[0], V7.S4
+	VDUP    V0.S[1], V8.S4
+	WORD    $0x0e21c0e9 // smull v9.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228109 // smlal v9.8h, v8.8b, v2.8b
+	WORD    $0x4e228101 // smlal2 v1.8h, v8.16b, v2.16b
+	WORD    $0x4e606925 // sadalp v5.4s, v9.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   128(R0), F1
+	FMOVQ   192(R0), F2
+	VDUP    V0.S[2], V7.S4
+	VDUP    V0.S[3], V8.S4
+	WORD    $0x0e21c0e9 // smull v9.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228109 // smlal v9.8h, v8.8b, v2.8b
+	WORD    $0x4e228101 // smlal2 v1.8h, v8.16b, v2.16b
+	WORD    $0x4e606923 // sadalp v3.4s, v9.8h
+	WORD    $0x4e606824 // sadalp v4.4s, v1.8h
+	FMOVQ   144(R0), F1
+	FMOVQ   208(R0), F2
+	VDUP    V0.S[2], V7.S4
+	VDUP    V0.S[3], V0.S4
+	WORD    $0x0e21c0e8 // smull v8.8h, v7.8b, v1.8b
+	WORD    $0x4e21c0e1 // smull2 v1.8h, v7.16b, v1.16b
+	WORD    $0x0e228008 // smlal v8.8h, v0.8b, v2.8b
+	WORD    $0x4e228001 // smlal2 v1.8h, v0.16b, v2.16b
+	WORD    $0x4e606905 // sadalp v5.4s, v8.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	ADD     $256, R0, R0
+	SUBS    $16, R1, R1
 	BNE     loop1_8
-	VADDP   V0.S4, V8.S4, V8.S4
-	VADDP   V1.S4, V9.S4, V9.S4
-	MOVD    add+152(FP), R0
-	CBZ     R0, added1_8
-	FMOVQ   (R11), F0
-	VADD    V0.S4, V8.S4, V8.S4
-	FMOVQ   16(R11), F0
-	VADD    V0.S4, V9.S4, V9.S4
+	B       end_8
 
-added1_8:
-	MOVD  weight_len+112(FP), R0
-	CBNZ  R0, scaled1_8
-	FMOVQ F8, (R11)
-	FMOVQ F9, 16(R11)
-	B     end1_8
+end_8:
+	MOVD  weight_base+104(FP), R0
+	MOVD  bias_base+128(FP), R1
+	VADDP V4.S4, V3.S4, V3.S4
+	VADDP V6.S4, V5.S4, V5.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_1_8
+	FMOVQ (R10), F0
+	VADD  V0.S4, V3.S4, V3.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V5.S4, V5.S4
 
-scaled1_8:
-	FMOVS (R10), F0
-	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+added_1_8:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_1_8
+	FMOVS (R11), F0
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	FMOVQ 48(R0), F0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	MOVD  bias_len+136(FP), R2
+	CBZ   R2, stored_1_8
+	FMOVQ 32(R1), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ 48(R1), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+
+stored_1_8:
+	FMOVQ F3, (R10)
+	FMOVQ F5, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	CMP   $1, R9
+	BEQ   next_8
+	VADDP V8.S4, V7.S4, V7.S4
+	VADDP V10.S4, V9.S4, V9.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_2_8
+	FMOVQ (R10), F0
+	VADD  V0.S4, V7.S4, V7.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V9.S4, V9.S4
+
+added_2_8:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_2_8
+	FMOVS (R11), F0
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	MOVD  weight_base+104(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	FMOVQ 48(R0), F0
 	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	MOVD  bias_len+136(FP), R0
-	CBNZ  R0, biased1_8
-
-store1_8:
-	FMOVQ F8, (R11)
-	FMOVQ F9, 16(R11)
-	B     end1_8
-
-biased1_8:
-	MOVD  bias_base+128(FP), R0
-	FMOVQ 32(R0), F0
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ 48(R0), F0
+	MOVD  bias_len+136(FP), R2
+	CBZ   R2, stored_2_8
+	FMOVQ 32(R1), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ 48(R1), F0
 	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	B     store1_8
 
-end1_8:
-	// the next rows are 1 further
-	ADD R9<<2, R11, R11
-	ADD $4, R10, R10
-	SUB $1, R6, R6
+stored_2_8:
+	FMOVQ F7, (R10)
+	FMOVQ F9, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	CMP   $2, R9
+	BEQ   next_8
+	VADDP V12.S4, V11.S4, V11.S4
+	VADDP V14.S4, V13.S4, V13.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_3_8
+	FMOVQ (R10), F0
+	VADD  V0.S4, V11.S4, V11.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V13.S4, V13.S4
+
+added_3_8:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_3_8
+	FMOVS (R11), F0
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	FMOVQ 48(R0), F0
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	MOVD  bias_len+136(FP), R2
+	CBZ   R2, stored_3_8
+	FMOVQ 32(R1), F0
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ 48(R1), F0
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+
+stored_3_8:
+	FMOVQ F11, (R10)
+	FMOVQ F13, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	CMP   $3, R9
+	BEQ   next_8
+	VADDP V16.S4, V15.S4, V15.S4
+	VADDP V18.S4, V17.S4, V17.S4
+	MOVD  add+152(FP), R2
+	CBZ   R2, added_4_8
+	FMOVQ (R10), F0
+	VADD  V0.S4, V15.S4, V15.S4
+	FMOVQ 16(R10), F0
+	VADD  V0.S4, V17.S4, V17.S4
+
+added_4_8:
+	MOVD  weight_len+112(FP), R2
+	CBZ   R2, stored_4_8
+	FMOVS (R11), F0
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8091ef // fmul v15.4s, v15.4s, v0.s[0]
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	FMOVQ 48(R0), F0
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBZ   R0, stored_4_8
+	FMOVQ 32(R1), F0
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 48(R1), F0
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+
+stored_4_8:
+	FMOVQ F15, (R10)
+	FMOVQ F17, 16(R10)
+	ADD   R8<<2, R10, R10
+	ADD   $4, R11, R11
+	B     next_8
+
+next_8:
+	SUB R9, R12, R12
 	B   tiles_8
 
 done_8:

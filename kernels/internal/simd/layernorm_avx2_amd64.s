@@ -4,450 +4,217 @@
 
 #include "textflag.h"
 
-// func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-// Requires: AVX, AVX2, FMA3
-TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $24-128
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    CX, DX
-	MOVQ    rows+96(FP), BX
-	MOVQ    cols+104(FP), SI
-	MOVQ    SI, DI
-	ANDQ    $+7, DI
-	LEAQ    lanes8<>+0(SB), R8
-	MOVQ    $0x00000008, R9
-	SUBQ    DI, R9
-	LEAQ    (R8)(R9*4), R8
-	VMOVUPS (R8), Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    CX, R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	TESTQ   BX, BX
-	JZ      end1
-	SUBQ    $0x01, BX
-	CMPQ    SI, $+15
-	JGT     else3
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y1
-	VMOVAPS      Y1, Y1
-	JMP          end4
-
-else3:
-	// Any number is right for a guess.
-	VMOVUPS    (DX), Y1
-	VMOVUPS    32(DX), Y2
-	VADDPS     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end4:
+// func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32, stream int) int
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $48-136
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	MOVQ   cols+104(FP), DX
+	CMPQ   stream+120(FP), $+0
+	JEQ    else1
+	LEAQ   (AX)(DX*4), DX
+	ORQ    AX, DX
+	TESTQ  $0x0000001f, DX
+	JNZ    else1
+	MOVQ   CX, DX
+	MOVQ   cols+104(FP), BX
+	MOVQ   rows+96(FP), SI
+	SUBQ   SI, SI
+	MOVQ   SI, ret+128(FP)
+	VXORPS Y0, Y0, Y0
+	MOVQ   CX, SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
+	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y6, Y6, Y6
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
+	MOVQ   rows+96(FP), DI
+	TESTQ  DI, DI
+	JZ     end3
+	ADDQ   $+2, DI
+	CMPQ   DI, $+1
 	JLT    end6
 
 loop5:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y5, Y5
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y3
-	VMOVUPS     64(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     96(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop5
+	MOVQ rows+96(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else10
+	JMP  end9
 
-end6:
-	CMPQ R9, $+8
-	JLT  end8
+else10:
+	CMPQ DI, $+2
+	JGT  else12
+	JMP  end9
 
-loop7:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y5, Y5
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, DX
-	VMOVAPS     Y5, Y10
-	VMOVAPS     Y7, Y5
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y3, Y2
-	VMOVAPS     Y4, Y3
-	VMOVAPS     Y6, Y4
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop7
-
-end8:
-	TESTQ       DI, DI
-	JZ          end9
-	VMASKMOVPS  (DX), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y5, Y5
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (DX)(DI*4), DX
-
-end9:
-	VMOVAPS      Y1, Y1
-	VADDPS       Y8, Y5, Y5
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VMOVAPS      Y5, Y5
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y6, Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VMOVAPS      Y2, Y6
-	CMPQ         BX, $+0
-	JGT          else11
-	VXORPS       X2, X2, X2
-	VCVTSI2SSQ   SI, X2, X2
-	VBROADCASTSS X2, Y2
-	VPERM2F128   $0x01, Y5, Y5, Y3
-	VADDPS       Y3, Y5, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y2, Y3, Y3
-	VPERM2F128   $0x01, Y6, Y6, Y4
-	VADDPS       Y4, Y6, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y2, Y4, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMULPS       Y3, Y3, Y4
-	VUCOMISS     X2, X4
-	JLS          end13
-	VADDPS       Y3, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         R8, DX
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end15
+else12:
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end15
 
 loop14:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     64(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y5
-	VMOVUPS     96(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop14
-
-end15:
-	CMPQ R9, $+8
-	JLT  end17
-
-loop16:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, DX
-	VMOVAPS     Y3, Y10
-	VMOVAPS     Y7, Y3
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y4, Y2
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop16
-
-end17:
-	TESTQ       DI, DI
-	JZ          end18
-	VMASKMOVPS  (DX), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (DX)(DI*4), DX
-
-end18:
-	VADDPS       Y8, Y3, Y3
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
-
-end13:
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y2, Y4, Y2
-	VBROADCASTSS eps+112(FP), Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VSQRTPS      Y2, Y5
-	VDIVPS       Y5, Y4, Y4
-	VMOVSS       X1, (SP)
-	VMOVSS       X4, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X2, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end19
-	ADDQ         $+1, BX
-	JMP          end2
-
-end19:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS (SP), Y1
-	VMOVAPS      Y1, Y2
-	VBROADCASTSS 8(SP), Y1
-	VMOVAPS      Y1, Y3
-	VBROADCASTSS 16(SP), Y1
-	VMOVAPS      Y1, Y4
-	JMP          end12
-
-else11:
-	VXORPS       X2, X2, X2
-	VCVTSI2SSQ   SI, X2, X2
-	VBROADCASTSS X2, Y2
-	VPERM2F128   $0x01, Y5, Y5, Y3
-	VADDPS       Y3, Y5, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y2, Y3, Y3
-	VPERM2F128   $0x01, Y6, Y6, Y4
-	VADDPS       Y4, Y6, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y2, Y4, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMULPS       Y3, Y3, Y4
-	VUCOMISS     X2, X4
-	JLS          end20
-	VADDPS       Y3, Y1, Y1
-	VXORPS       Y3, Y3, Y3
+	MOVQ         weight_base+48(FP), R8
+	MOVQ         bias_base+72(FP), R9
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   BX, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y7
+	VSHUFPS      $0x4e, Y7, Y7, Y8
+	VADDPS       Y8, Y7, Y7
+	VSHUFPS      $0xb1, Y7, Y7, Y8
+	VADDPS       Y8, Y7, Y7
+	VDIVPS       Y6, Y7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y8
+	VSHUFPS      $0x4e, Y8, Y8, Y9
+	VADDPS       Y9, Y8, Y8
+	VSHUFPS      $0xb1, Y8, Y8, Y9
+	VADDPS       Y9, Y8, Y8
+	VDIVPS       Y6, Y8, Y6
+	VFNMADD231PS Y7, Y7, Y6
+	VMULPS       Y7, Y7, Y8
+	VUCOMISS     X6, X8
+	JLS          end16
+	VADDPS       Y7, Y0, Y0
 	VXORPS       Y7, Y7, Y7
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y13, Y13, Y13
+	VXORPS       Y6, Y6, Y6
 	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         R8, R9
+	VXORPS       Y10, Y10, Y10
 	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end22
+	MOVQ         BX, R11
+	CMPQ         R11, $+32
+	JLT          end18
 
-loop21:
-	VMOVUPS     (R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     64(R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y5
-	VMOVUPS     96(R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop21
+loop17:
+	VMOVUPS     (R10), Y14
+	VSUBPS      Y0, Y14, Y14
+	VADDPS      Y14, Y7, Y7
+	VFMADD231PS Y14, Y14, Y6
+	VMOVUPS     32(R10), Y14
+	VSUBPS      Y0, Y14, Y14
+	VADDPS      Y14, Y11, Y11
+	VFMADD231PS Y14, Y14, Y8
+	VMOVUPS     64(R10), Y14
+	VSUBPS      Y0, Y14, Y14
+	VADDPS      Y14, Y12, Y12
+	VFMADD231PS Y14, Y14, Y9
+	VMOVUPS     96(R10), Y14
+	VSUBPS      Y0, Y14, Y14
+	VADDPS      Y14, Y13, Y13
+	VFMADD231PS Y14, Y14, Y10
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop17
 
-end22:
-	CMPQ R10, $+8
-	JLT  end24
+end18:
+	CMPQ R11, $+8
+	JLT  end20
 
-loop23:
-	VMOVUPS     (R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, R9
-	VMOVAPS     Y3, Y10
-	VMOVAPS     Y7, Y3
-	VMOVAPS     Y8, Y7
+loop19:
+	VMOVUPS     (R10), Y14
+	VSUBPS      Y0, Y14, Y14
+	VADDPS      Y14, Y7, Y7
+	VFMADD231PS Y14, Y14, Y6
+	ADDQ        $+32, R10
+	VMOVAPS     Y7, Y14
+	VMOVAPS     Y11, Y7
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y14, Y13
+	VMOVAPS     Y6, Y14
+	VMOVAPS     Y8, Y6
 	VMOVAPS     Y9, Y8
 	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y4, Y2
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop23
-
-end24:
-	TESTQ       DI, DI
-	JZ          end25
-	VMASKMOVPS  (R9), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (R9)(DI*4), R9
-
-end25:
-	VADDPS       Y8, Y3, Y3
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
+	VMOVAPS     Y14, Y10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop19
 
 end20:
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y2, Y4, Y2
-	VBROADCASTSS eps+112(FP), Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VSQRTPS      Y2, Y5
-	VDIVPS       Y5, Y4, Y4
-	VMOVSS       X1, (SP)
-	VMOVSS       X4, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X2, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end26
-	ADDQ         $+1, BX
-	JMP          end2
+	VADDPS       Y12, Y7, Y7
+	VADDPS       Y13, Y11, Y11
+	VADDPS       Y11, Y7, Y7
+	VADDPS       Y9, Y6, Y6
+	VADDPS       Y10, Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VXORPS       X8, X8, X8
+	VCVTSI2SSQ   BX, X8, X8
+	VBROADCASTSS X8, Y8
+	VPERM2F128   $0x01, Y7, Y7, Y9
+	VADDPS       Y9, Y7, Y7
+	VSHUFPS      $0x4e, Y7, Y7, Y9
+	VADDPS       Y9, Y7, Y7
+	VSHUFPS      $0xb1, Y7, Y7, Y9
+	VADDPS       Y9, Y7, Y7
+	VDIVPS       Y8, Y7, Y7
+	VPERM2F128   $0x01, Y6, Y6, Y9
+	VADDPS       Y9, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y9
+	VADDPS       Y9, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y9
+	VADDPS       Y9, Y6, Y6
+	VDIVPS       Y8, Y6, Y6
+	VFNMADD231PS Y7, Y7, Y6
+	VMOVAPS      Y7, Y7
+	VMOVAPS      Y6, Y6
 
-end26:
-	CMPQ SI, $+15
-	JGT  else27
+end16:
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y6, Y8, Y6
+	VBROADCASTSS eps+112(FP), Y8
+	VADDPS       Y8, Y6, Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y8
+	VSQRTPS      Y6, Y9
+	VDIVPS       Y9, Y8, Y8
+	VMOVSS       X0, (SP)
+	VMOVSS       X8, 8(SP)
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y7, Y9, Y7
+	VMULPS       Y8, Y7, Y7
+	VMOVSS       X7, 16(SP)
+	VMOVD        X6, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end21
+	ADDQ         $+1, DI
+	MOVQ         DI, ret+128(FP)
+	SUBQ         DI, DI
+	ADDQ         $+1, DI
+	JMP          end8
+
+end21:
+	CMPQ BX, $+15
+	JGT  else22
 
 	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y1
-	VMOVAPS      Y1, Y1
-	JMP          end28
+	VBROADCASTSS (DX), Y0
+	VMOVAPS      Y0, Y0
+	JMP          end23
 
-else27:
+else22:
 	// Any number is right for a guess.
-	VMOVUPS    (DX), Y1
-	VMOVUPS    32(DX), Y2
-	VADDPS     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
+	VMOVUPS    (DX), Y0
+	VMOVUPS    32(DX), Y4
+	VADDPS     Y4, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VSHUFPS    $0x4e, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VSHUFPS    $0xb1, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
+	VMOVAPS    Y0, Y0
 
-end28:
+end23:
+	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
@@ -455,241 +222,674 @@ end28:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end30
+	MOVQ   BX, R10
+	CMPQ   R10, $+32
+	JLT    end25
 
-loop29:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y5, Y5
-	VFMADD231PS Y2, Y2, Y9
-	VMOVUPS     32(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y6, Y6
-	VFMADD231PS Y2, Y2, Y10
-	VMOVUPS     64(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y7, Y7
-	VFMADD231PS Y2, Y2, Y11
-	VMOVUPS     96(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y8, Y8
-	VFMADD231PS Y2, Y2, Y12
+loop24:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y8
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     (R8), Y13
+	VMOVUPS     (R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, (AX)
+	PREFETCHT0  4128(DX)
+	VMOVUPS     32(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y5, Y5
+	VFMADD231PS Y12, Y12, Y9
+	VMOVUPS     32(CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     32(R8), Y13
+	VMOVUPS     32(R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, 32(AX)
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y6, Y6
+	VFMADD231PS Y12, Y12, Y10
+	VMOVUPS     64(CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     64(R8), Y13
+	VMOVUPS     64(R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, 64(AX)
+	PREFETCHT0  4192(DX)
+	VMOVUPS     96(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y7, Y7
+	VFMADD231PS Y12, Y12, Y11
+	VMOVUPS     96(CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     96(R8), Y13
+	VMOVUPS     96(R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, 96(AX)
 	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop29
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop24
 
-end30:
-	CMPQ R9, $+8
-	JLT  end32
+end25:
+	CMPQ R10, $+8
+	JLT  end27
 
-loop31:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y5, Y5
-	VFMADD231PS Y2, Y2, Y9
+loop26:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y8
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     (R8), Y13
+	VMOVUPS     (R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, (AX)
 	ADDQ        $+32, DX
-	VMOVAPS     Y5, Y2
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	VMOVAPS     Y4, Y12
+	VMOVAPS     Y5, Y4
 	VMOVAPS     Y6, Y5
 	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y2, Y8
-	VMOVAPS     Y9, Y2
+	VMOVAPS     Y12, Y7
+	VMOVAPS     Y8, Y12
+	VMOVAPS     Y9, Y8
 	VMOVAPS     Y10, Y9
 	VMOVAPS     Y11, Y10
 	VMOVAPS     Y12, Y11
-	VMOVAPS     Y2, Y12
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop26
+
+end27:
+	LEAQ         (SI)(BX*4), SI
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y1
+	VBROADCASTSS 8(SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 16(SP), Y3
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y0, Y0
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y10, Y8, Y5
+	VADDPS       Y11, Y9, Y6
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop14
+
+end15:
+	ADDQ $+3, DI
+	JMP  end7
+
+end9:
+end8:
+	MOVQ rows+96(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else29
+	JMP  end28
+
+else29:
+	MOVQ weight_base+48(FP), R8
+	MOVQ bias_base+72(FP), R9
+	MOVQ BX, R10
+	CMPQ R10, $+32
+	JLT  end32
+
+loop31:
+	VMOVUPS     (CX), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y3, Y2, Y6
+	VMOVUPS     (R8), Y7
+	VMOVUPS     (R9), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVNTPS    Y6, (AX)
+	VMOVUPS     32(CX), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y3, Y2, Y6
+	VMOVUPS     32(R8), Y7
+	VMOVUPS     32(R9), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVNTPS    Y6, 32(AX)
+	VMOVUPS     64(CX), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y3, Y2, Y6
+	VMOVUPS     64(R8), Y7
+	VMOVUPS     64(R9), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVNTPS    Y6, 64(AX)
+	VMOVUPS     96(CX), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y3, Y2, Y6
+	VMOVUPS     96(R8), Y7
+	VMOVUPS     96(R9), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVNTPS    Y6, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop31
 
 end32:
-	TESTQ       DI, DI
-	JZ          end33
-	VMASKMOVPS  (DX), Y0, Y2
-	VSUBPS      Y1, Y2, Y2
-	VANDPS      Y2, Y0, Y2
-	VADDPS      Y2, Y5, Y5
-	VFMADD231PS Y2, Y2, Y9
-	LEAQ        (DX)(DI*4), DX
+	CMPQ R10, $+8
+	JLT  end34
 
-end33:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS (SP), Y2
+loop33:
+	VMOVUPS     (CX), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y3, Y2, Y6
+	VMOVUPS     (R8), Y7
+	VMOVUPS     (R9), Y8
+	VFMADD213PS Y8, Y7, Y6
+	VMOVNTPS    Y6, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop33
+
+end34:
+end28:
+	MOVQ rows+96(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else36
+	JMP  end35
+
+else36:
+	CMPQ DI, $+1
+	JGT  else38
+	JMP  end35
+
+else38:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y4, Y4, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y1, Y3, Y1
+	VFNMADD231PS Y2, Y2, Y1
+	VMULPS       Y2, Y2, Y3
+	VUCOMISS     X1, X3
+	JLS          end40
+	VADDPS       Y2, Y0, Y0
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVQ         SI, R8
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end42
+
+loop41:
+	VMOVUPS     (R8), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y2, Y2
+	VFMADD231PS Y11, Y11, Y1
+	VMOVUPS     32(R8), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y8, Y8
+	VFMADD231PS Y11, Y11, Y3
+	VMOVUPS     64(R8), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y9, Y9
+	VFMADD231PS Y11, Y11, Y6
+	VMOVUPS     96(R8), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y10, Y10
+	VFMADD231PS Y11, Y11, Y7
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop41
+
+end42:
+	CMPQ R9, $+8
+	JLT  end44
+
+loop43:
+	VMOVUPS     (R8), Y11
+	VSUBPS      Y0, Y11, Y11
+	VADDPS      Y11, Y2, Y2
+	VFMADD231PS Y11, Y11, Y1
+	ADDQ        $+32, R8
+	VMOVAPS     Y2, Y11
+	VMOVAPS     Y8, Y2
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y1, Y11
+	VMOVAPS     Y3, Y1
+	VMOVAPS     Y6, Y3
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y11, Y7
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop43
+
+end44:
+	VADDPS       Y9, Y2, Y2
+	VADDPS       Y10, Y8, Y8
+	VADDPS       Y8, Y2, Y2
+	VADDPS       Y6, Y1, Y1
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   BX, X3, X3
+	VBROADCASTSS X3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y6
+	VADDPS       Y6, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y6
+	VADDPS       Y6, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y6
+	VADDPS       Y6, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VSHUFPS      $0x4e, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VSHUFPS      $0xb1, Y1, Y1, Y6
+	VADDPS       Y6, Y1, Y1
+	VDIVPS       Y3, Y1, Y1
+	VFNMADD231PS Y2, Y2, Y1
 	VMOVAPS      Y2, Y2
-	VBROADCASTSS 8(SP), Y3
-	VMOVAPS      Y3, Y3
-	VBROADCASTSS 16(SP), Y4
-	VMOVAPS      Y4, Y4
 	VMOVAPS      Y1, Y1
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VMOVAPS      Y5, Y5
-	VADDPS       Y11, Y9, Y6
-	VADDPS       Y12, Y10, Y7
-	VADDPS       Y7, Y6, Y6
-	VMOVAPS      Y6, Y6
-	SUBQ         $0x01, BX
-	CMPQ         BX, $+1
-	JLT          end35
 
-loop34:
+end40:
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y1, Y3, Y1
+	VBROADCASTSS eps+112(FP), Y3
+	VADDPS       Y3, Y1, Y1
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VSQRTPS      Y1, Y6
+	VDIVPS       Y6, Y3, Y3
+	VMOVSS       X0, (SP)
+	VMOVSS       X3, 8(SP)
+	VXORPS       Y6, Y6, Y6
+	VSUBPS       Y2, Y6, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVSS       X2, 16(SP)
+	VMOVD        X1, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end45
+	SUBQ         $0x01, DI
+	MOVQ         DI, ret+128(FP)
+	JMP          end4
+
+end45:
+	LEAQ         (SI)(BX*4), SI
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y1
+	VBROADCASTSS 8(SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 16(SP), Y3
+	VMOVAPS      Y3, Y3
+
+end35:
+	CMPQ DI, $+2
+	JGT  else47
+	JMP  end46
+
+else47:
+	CMPQ BX, $+15
+	JGT  else49
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y0
+	VMOVAPS      Y0, Y0
+	JMP          end50
+
+else49:
+	// Any number is right for a guess.
+	VMOVUPS    (DX), Y0
+	VMOVUPS    32(DX), Y4
+	VADDPS     Y4, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VSHUFPS    $0x4e, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VSHUFPS    $0xb1, Y0, Y0, Y4
+	VADDPS     Y4, Y0, Y0
+	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
+	VMOVAPS    Y0, Y0
+
+end50:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end52
+
+loop51:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	PREFETCHT0  4128(DX)
+	VMOVUPS     32(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y6
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y10, Y10
+	VFMADD231PS Y12, Y12, Y7
+	PREFETCHT0  4192(DX)
+	VMOVUPS     96(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y11, Y11
+	VFMADD231PS Y12, Y12, Y8
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop51
+
+end52:
+	CMPQ R8, $+8
+	JLT  end54
+
+loop53:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	ADDQ        $+32, DX
+	VMOVAPS     Y4, Y12
+	VMOVAPS     Y9, Y4
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y5, Y12
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop53
+
+end54:
+	VMOVAPS Y0, Y0
+	VADDPS  Y10, Y4, Y4
+	VADDPS  Y11, Y9, Y9
+	VADDPS  Y9, Y4, Y4
+	VMOVAPS Y4, Y4
+	VADDPS  Y7, Y5, Y5
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVAPS Y5, Y5
+
+end46:
+end7:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop5
+
+end6:
+end4:
+end3:
+	SFENCE
+	JMP end2
+
+else1:
+	MOVQ    CX, DX
+	MOVQ    cols+104(FP), BX
+	MOVQ    BX, SI
+	ANDQ    $+7, SI
+	LEAQ    lanes8<>+0(SB), DI
+	MOVQ    $0x00000008, R8
+	SUBQ    SI, R8
+	LEAQ    (DI)(R8*4), DI
+	VMOVUPS (DI), Y0
+	MOVQ    rows+96(FP), DI
+	SUBQ    DI, DI
+	MOVQ    DI, ret+128(FP)
+	VXORPS  Y1, Y1, Y1
+	MOVQ    CX, DI
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    rows+96(FP), R8
+	TESTQ   R8, R8
+	JZ      end55
+	ADDQ    $+2, R8
+	CMPQ    R8, $+1
+	JLT     end58
+
+loop57:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else62
+	JMP  end61
+
+else62:
+	CMPQ R8, $+2
+	JGT  else64
+	JMP  end61
+
+else64:
+	SUBQ $0x02, R8
+	CMPQ R8, $+1
+	JLT  end67
+
+loop66:
 	MOVQ         weight_base+48(FP), R9
 	MOVQ         bias_base+72(FP), R10
 	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
+	VCVTSI2SSQ   BX, X7, X7
 	VBROADCASTSS X7, Y7
 	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMULPS       Y5, Y5, Y7
-	VUCOMISS     X6, X7
-	JLS          end36
-	VADDPS       Y5, Y1, Y1
-	VXORPS       Y5, Y5, Y5
+	VADDPS       Y8, Y5, Y8
+	VSHUFPS      $0x4e, Y8, Y8, Y9
+	VADDPS       Y9, Y8, Y8
+	VSHUFPS      $0xb1, Y8, Y8, Y9
+	VADDPS       Y9, Y8, Y8
+	VDIVPS       Y7, Y8, Y8
+	VPERM2F128   $0x01, Y6, Y6, Y9
+	VADDPS       Y9, Y6, Y9
+	VSHUFPS      $0x4e, Y9, Y9, Y10
+	VADDPS       Y10, Y9, Y9
+	VSHUFPS      $0xb1, Y9, Y9, Y10
+	VADDPS       Y10, Y9, Y9
+	VDIVPS       Y7, Y9, Y7
+	VFNMADD231PS Y8, Y8, Y7
+	VMULPS       Y8, Y8, Y9
+	VUCOMISS     X7, X9
+	JLS          end68
+	VADDPS       Y8, Y1, Y1
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y13, Y13, Y13
+	VXORPS       Y14, Y14, Y14
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
 	VXORPS       Y11, Y11, Y11
-	VXORPS       Y12, Y12, Y12
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	MOVQ         R8, R11
-	MOVQ         SI, R12
+	MOVQ         DI, R11
+	MOVQ         BX, R12
 	CMPQ         R12, $+32
-	JLT          end38
+	JLT          end70
 
-loop37:
-	VMOVUPS     (R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     32(R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y10, Y10
-	VFMADD231PS Y13, Y13, Y7
-	VMOVUPS     64(R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y11, Y11
-	VFMADD231PS Y13, Y13, Y8
-	VMOVUPS     96(R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y12, Y12
-	VFMADD231PS Y13, Y13, Y9
+loop69:
+	VMOVUPS     (R11), Y15
+	VSUBPS      Y1, Y15, Y15
+	VADDPS      Y15, Y8, Y8
+	VFMADD231PS Y15, Y15, Y7
+	VMOVUPS     32(R11), Y15
+	VSUBPS      Y1, Y15, Y15
+	VADDPS      Y15, Y12, Y12
+	VFMADD231PS Y15, Y15, Y9
+	VMOVUPS     64(R11), Y15
+	VSUBPS      Y1, Y15, Y15
+	VADDPS      Y15, Y13, Y13
+	VFMADD231PS Y15, Y15, Y10
+	VMOVUPS     96(R11), Y15
+	VSUBPS      Y1, Y15, Y15
+	VADDPS      Y15, Y14, Y14
+	VFMADD231PS Y15, Y15, Y11
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop37
+	JGE         loop69
 
-end38:
+end70:
 	CMPQ R12, $+8
-	JLT  end40
+	JLT  end72
 
-loop39:
-	VMOVUPS     (R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
+loop71:
+	VMOVUPS     (R11), Y15
+	VSUBPS      Y1, Y15, Y15
+	VADDPS      Y15, Y8, Y8
+	VFMADD231PS Y15, Y15, Y7
 	ADDQ        $+32, R11
-	VMOVAPS     Y5, Y13
-	VMOVAPS     Y10, Y5
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
+	VMOVAPS     Y8, Y15
+	VMOVAPS     Y12, Y8
 	VMOVAPS     Y13, Y12
-	VMOVAPS     Y6, Y13
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y13, Y9
+	VMOVAPS     Y14, Y13
+	VMOVAPS     Y15, Y14
+	VMOVAPS     Y7, Y15
+	VMOVAPS     Y9, Y7
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y15, Y11
 	SUBQ        $+8, R12
 	CMPQ        R12, $+8
-	JGE         loop39
+	JGE         loop71
 
-end40:
-	TESTQ       DI, DI
-	JZ          end41
-	VMASKMOVPS  (R11), Y0, Y13
-	VSUBPS      Y1, Y13, Y13
-	VANDPS      Y13, Y0, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	LEAQ        (R11)(DI*4), R11
+end72:
+	TESTQ       SI, SI
+	JZ          end73
+	VMASKMOVPS  (R11), Y0, Y15
+	VSUBPS      Y1, Y15, Y15
+	VANDPS      Y15, Y0, Y15
+	VADDPS      Y15, Y8, Y8
+	VFMADD231PS Y15, Y15, Y7
+	LEAQ        (R11)(SI*4), R11
 
-end41:
-	VADDPS       Y11, Y5, Y5
-	VADDPS       Y12, Y10, Y10
-	VADDPS       Y10, Y5, Y5
-	VADDPS       Y8, Y6, Y6
+end73:
+	VADDPS       Y13, Y8, Y8
+	VADDPS       Y14, Y12, Y12
+	VADDPS       Y12, Y8, Y8
+	VADDPS       Y10, Y7, Y7
+	VADDPS       Y11, Y9, Y9
 	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y6, Y6
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMOVAPS      Y5, Y5
-	VMOVAPS      Y6, Y6
+	VXORPS       X9, X9, X9
+	VCVTSI2SSQ   BX, X9, X9
+	VBROADCASTSS X9, Y9
+	VPERM2F128   $0x01, Y8, Y8, Y10
+	VADDPS       Y10, Y8, Y8
+	VSHUFPS      $0x4e, Y8, Y8, Y10
+	VADDPS       Y10, Y8, Y8
+	VSHUFPS      $0xb1, Y8, Y8, Y10
+	VADDPS       Y10, Y8, Y8
+	VDIVPS       Y9, Y8, Y8
+	VPERM2F128   $0x01, Y7, Y7, Y10
+	VADDPS       Y10, Y7, Y7
+	VSHUFPS      $0x4e, Y7, Y7, Y10
+	VADDPS       Y10, Y7, Y7
+	VSHUFPS      $0xb1, Y7, Y7, Y10
+	VADDPS       Y10, Y7, Y7
+	VDIVPS       Y9, Y7, Y7
+	VFNMADD231PS Y8, Y8, Y7
+	VMOVAPS      Y8, Y8
+	VMOVAPS      Y7, Y7
 
-end36:
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y6, Y7, Y6
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y6, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y7, Y7
-	VMOVSS       X1, (SP)
-	VMOVSS       X7, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X6, R11
+end68:
+	VXORPS       Y9, Y9, Y9
+	VMAXPS       Y7, Y9, Y7
+	VBROADCASTSS eps+112(FP), Y9
+	VADDPS       Y9, Y7, Y7
+	VBROADCASTSS f32_3f800000<>+0(SB), Y9
+	VSQRTPS      Y7, Y10
+	VDIVPS       Y10, Y9, Y9
+	VMOVSS       X1, 24(SP)
+	VMOVSS       X9, 32(SP)
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y8, Y10, Y8
+	VMULPS       Y9, Y8, Y8
+	VMOVSS       X8, 40(SP)
+	VMOVD        X7, R11
 	SUBL         $0x0d800001, R11
 	CMPL         R11, $0x71fffffe
-	JLS          end42
-	ADDQ         $+1, BX
-	JMP          end10
+	JLS          end74
+	ADDQ         $+1, R8
+	MOVQ         R8, ret+128(FP)
+	SUBQ         R8, R8
+	ADDQ         $+1, R8
+	JMP          end60
 
-end42:
-	CMPQ SI, $+15
-	JGT  else43
+end74:
+	CMPQ BX, $+15
+	JGT  else75
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end44
+	JMP          end76
 
-else43:
+else75:
 	// Any number is right for a guess.
 	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y5
@@ -703,24 +903,24 @@ else43:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end44:
+end76:
 	VXORPS Y5, Y5, Y5
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   SI, R11
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	MOVQ   BX, R11
 	CMPQ   R11, $+32
-	JLT    end46
+	JLT    end78
 
-loop45:
+loop77:
 	VMOVUPS     (DX), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
+	VFMADD231PS Y13, Y13, Y9
 	VMOVUPS     (CX), Y13
 	VSUBPS      Y2, Y13, Y13
 	VFMADD213PS Y4, Y3, Y13
@@ -730,8 +930,8 @@ loop45:
 	VMOVUPS     Y13, (AX)
 	VMOVUPS     32(DX), Y13
 	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y10, Y10
-	VFMADD231PS Y13, Y13, Y7
+	VADDPS      Y13, Y6, Y6
+	VFMADD231PS Y13, Y13, Y10
 	VMOVUPS     32(CX), Y13
 	VSUBPS      Y2, Y13, Y13
 	VFMADD213PS Y4, Y3, Y13
@@ -741,8 +941,8 @@ loop45:
 	VMOVUPS     Y13, 32(AX)
 	VMOVUPS     64(DX), Y13
 	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y11, Y11
-	VFMADD231PS Y13, Y13, Y8
+	VADDPS      Y13, Y7, Y7
+	VFMADD231PS Y13, Y13, Y11
 	VMOVUPS     64(CX), Y13
 	VSUBPS      Y2, Y13, Y13
 	VFMADD213PS Y4, Y3, Y13
@@ -752,8 +952,8 @@ loop45:
 	VMOVUPS     Y13, 64(AX)
 	VMOVUPS     96(DX), Y13
 	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y12, Y12
-	VFMADD231PS Y13, Y13, Y9
+	VADDPS      Y13, Y8, Y8
+	VFMADD231PS Y13, Y13, Y12
 	VMOVUPS     96(CX), Y13
 	VSUBPS      Y2, Y13, Y13
 	VFMADD213PS Y4, Y3, Y13
@@ -768,17 +968,17 @@ loop45:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop45
+	JGE         loop77
 
-end46:
+end78:
 	CMPQ R11, $+8
-	JLT  end48
+	JLT  end80
 
-loop47:
+loop79:
 	VMOVUPS     (DX), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
+	VFMADD231PS Y13, Y13, Y9
 	VMOVUPS     (CX), Y13
 	VSUBPS      Y2, Y13, Y13
 	VFMADD213PS Y4, Y3, Y13
@@ -792,27 +992,27 @@ loop47:
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 	VMOVAPS     Y5, Y13
-	VMOVAPS     Y10, Y5
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y13, Y8
+	VMOVAPS     Y9, Y13
+	VMOVAPS     Y10, Y9
 	VMOVAPS     Y11, Y10
 	VMOVAPS     Y12, Y11
 	VMOVAPS     Y13, Y12
-	VMOVAPS     Y6, Y13
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y13, Y9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop47
+	JGE         loop79
 
-end48:
-	TESTQ       DI, DI
-	JZ          end49
+end80:
+	TESTQ       SI, SI
+	JZ          end81
 	VMASKMOVPS  (DX), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
 	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
+	VFMADD231PS Y13, Y13, Y9
 	VMASKMOVPS  (CX), Y0, Y13
 	VSUBPS      Y2, Y13, Y2
 	VFMADD213PS Y4, Y3, Y2
@@ -820,103 +1020,363 @@ end48:
 	VMASKMOVPS  (R10), Y0, Y4
 	VFMADD213PS Y4, Y3, Y2
 	VMASKMOVPS  Y2, Y0, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
+	LEAQ        (DX)(SI*4), DX
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R9)(SI*4), R9
+	LEAQ        (R10)(SI*4), R10
 
-end49:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS (SP), Y2
+end81:
+	LEAQ         (DI)(BX*4), DI
+	VBROADCASTSS 24(SP), Y2
 	VMOVAPS      Y2, Y2
-	VBROADCASTSS 8(SP), Y3
+	VBROADCASTSS 32(SP), Y3
 	VMOVAPS      Y3, Y3
-	VBROADCASTSS 16(SP), Y4
+	VBROADCASTSS 40(SP), Y4
 	VMOVAPS      Y4, Y4
 	VMOVAPS      Y1, Y1
-	VADDPS       Y11, Y5, Y5
-	VADDPS       Y12, Y10, Y10
-	VADDPS       Y10, Y5, Y5
-	VMOVAPS      Y5, Y5
+	VADDPS       Y7, Y5, Y5
 	VADDPS       Y8, Y6, Y6
-	VADDPS       Y9, Y7, Y7
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VADDPS       Y11, Y9, Y6
+	VADDPS       Y12, Y10, Y7
 	VADDPS       Y7, Y6, Y6
 	VMOVAPS      Y6, Y6
-	SUBQ         $+1, BX
-	CMPQ         BX, $+1
-	JGE          loop34
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop66
 
-end35:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R9
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMULPS       Y5, Y5, Y7
-	VUCOMISS     X6, X7
-	JLS          end50
-	VADDPS       Y5, Y1, Y1
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       Y12, Y12, Y12
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	MOVQ         R8, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end52
+end67:
+	ADDQ $+3, R8
+	JMP  end59
 
-loop51:
-	VMOVUPS     (R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     32(R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y10, Y10
-	VFMADD231PS Y13, Y13, Y7
-	VMOVUPS     64(R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y11, Y11
-	VFMADD231PS Y13, Y13, Y8
-	VMOVUPS     96(R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y12, Y12
-	VFMADD231PS Y13, Y13, Y9
+end61:
+end60:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else83
+	JMP  end82
+
+else83:
+	MOVQ weight_base+48(FP), R9
+	MOVQ bias_base+72(FP), R10
+	MOVQ BX, R11
+	CMPQ R11, $+32
+	JLT  end86
+
+loop85:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y2, Y7, Y7
+	VFMADD213PS Y4, Y3, Y7
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R10), Y9
+	VFMADD213PS Y9, Y8, Y7
+	VMOVUPS     Y7, (AX)
+	VMOVUPS     32(CX), Y7
+	VSUBPS      Y2, Y7, Y7
+	VFMADD213PS Y4, Y3, Y7
+	VMOVUPS     32(R9), Y8
+	VMOVUPS     32(R10), Y9
+	VFMADD213PS Y9, Y8, Y7
+	VMOVUPS     Y7, 32(AX)
+	VMOVUPS     64(CX), Y7
+	VSUBPS      Y2, Y7, Y7
+	VFMADD213PS Y4, Y3, Y7
+	VMOVUPS     64(R9), Y8
+	VMOVUPS     64(R10), Y9
+	VFMADD213PS Y9, Y8, Y7
+	VMOVUPS     Y7, 64(AX)
+	VMOVUPS     96(CX), Y7
+	VSUBPS      Y2, Y7, Y7
+	VFMADD213PS Y4, Y3, Y7
+	VMOVUPS     96(R9), Y8
+	VMOVUPS     96(R10), Y9
+	VFMADD213PS Y9, Y8, Y7
+	VMOVUPS     Y7, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop51
+	JGE         loop85
 
-end52:
+end86:
 	CMPQ R11, $+8
-	JLT  end54
+	JLT  end88
 
-loop53:
-	VMOVUPS     (R10), Y13
+loop87:
+	VMOVUPS     (CX), Y7
+	VSUBPS      Y2, Y7, Y7
+	VFMADD213PS Y4, Y3, Y7
+	VMOVUPS     (R9), Y8
+	VMOVUPS     (R10), Y9
+	VFMADD213PS Y9, Y8, Y7
+	VMOVUPS     Y7, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop87
+
+end88:
+	TESTQ       SI, SI
+	JZ          end89
+	VMASKMOVPS  (CX), Y0, Y7
+	VSUBPS      Y2, Y7, Y7
+	VFMADD213PS Y4, Y3, Y7
+	VMASKMOVPS  (R9), Y0, Y8
+	VMASKMOVPS  (R10), Y0, Y9
+	VFMADD213PS Y9, Y8, Y7
+	VMASKMOVPS  Y7, Y0, (AX)
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R9)(SI*4), R9
+	LEAQ        (R10)(SI*4), R10
+
+end89:
+end82:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+0
+	JGT  else91
+	JMP  end90
+
+else91:
+	CMPQ R8, $+1
+	JGT  else93
+	JMP  end90
+
+else93:
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   BX, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y6, Y6, Y4
+	VADDPS       Y4, Y6, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y2, Y4, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VUCOMISS     X2, X4
+	JLS          end95
+	VADDPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         DI, R9
+	MOVQ         BX, R10
+	CMPQ         R10, $+32
+	JLT          end97
+
+loop96:
+	VMOVUPS     (R9), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y3, Y3
+	VFMADD231PS Y12, Y12, Y2
+	VMOVUPS     32(R9), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y4
+	VMOVUPS     64(R9), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y10, Y10
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     96(R9), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y11, Y11
+	VFMADD231PS Y12, Y12, Y8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop96
+
+end97:
+	CMPQ R10, $+8
+	JLT  end99
+
+loop98:
+	VMOVUPS     (R9), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y3, Y3
+	VFMADD231PS Y12, Y12, Y2
+	ADDQ        $+32, R9
+	VMOVAPS     Y3, Y12
+	VMOVAPS     Y9, Y3
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y2, Y12
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y7, Y4
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop98
+
+end99:
+	TESTQ       SI, SI
+	JZ          end100
+	VMASKMOVPS  (R9), Y0, Y12
+	VSUBPS      Y1, Y12, Y12
+	VANDPS      Y12, Y0, Y12
+	VADDPS      Y12, Y3, Y3
+	VFMADD231PS Y12, Y12, Y2
+	LEAQ        (R9)(SI*4), R9
+
+end100:
+	VADDPS       Y10, Y3, Y3
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y7, Y2, Y2
+	VADDPS       Y8, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   BX, X4, X4
+	VBROADCASTSS X4, Y4
+	VPERM2F128   $0x01, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y2, Y2
+
+end95:
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS eps+112(FP), Y4
+	VADDPS       Y4, Y2, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
+	VSQRTPS      Y2, Y7
+	VDIVPS       Y7, Y4, Y4
+	VMOVSS       X1, 24(SP)
+	VMOVSS       X4, 32(SP)
+	VXORPS       Y7, Y7, Y7
+	VSUBPS       Y3, Y7, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVSS       X3, 40(SP)
+	VMOVD        X2, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end101
+	SUBQ         $0x01, R8
+	MOVQ         R8, ret+128(FP)
+	JMP          end56
+
+end101:
+	LEAQ         (DI)(BX*4), DI
+	VBROADCASTSS 24(SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 32(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 40(SP), Y4
+	VMOVAPS      Y4, Y4
+
+end90:
+	CMPQ R8, $+2
+	JGT  else103
+	JMP  end102
+
+else103:
+	CMPQ BX, $+15
+	JGT  else105
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end106
+
+else105:
+	// Any number is right for a guess.
+	VMOVUPS    (DX), Y1
+	VMOVUPS    32(DX), Y5
+	VADDPS     Y5, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y5
+	VADDPS     Y5, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end106:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   BX, R9
+	CMPQ   R9, $+32
+	JLT    end108
+
+loop107:
+	VMOVUPS     (DX), Y13
 	VSUBPS      Y1, Y13, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	ADDQ        $+32, R10
+	VMOVUPS     32(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     64(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     96(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y9
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop107
+
+end108:
+	CMPQ R9, $+8
+	JLT  end110
+
+loop109:
+	VMOVUPS     (DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	ADDQ        $+32, DX
 	VMOVAPS     Y5, Y13
 	VMOVAPS     Y10, Y5
 	VMOVAPS     Y11, Y10
@@ -927,240 +1387,56 @@ loop53:
 	VMOVAPS     Y8, Y7
 	VMOVAPS     Y9, Y8
 	VMOVAPS     Y13, Y9
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop53
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop109
 
-end54:
-	TESTQ       DI, DI
-	JZ          end55
-	VMASKMOVPS  (R10), Y0, Y13
+end110:
+	TESTQ       SI, SI
+	JZ          end111
+	VMASKMOVPS  (DX), Y0, Y13
 	VSUBPS      Y1, Y13, Y13
 	VANDPS      Y13, Y0, Y13
 	VADDPS      Y13, Y5, Y5
 	VFMADD231PS Y13, Y13, Y6
-	LEAQ        (R10)(DI*4), R10
+	LEAQ        (DX)(SI*4), DX
 
-end55:
-	VADDPS       Y11, Y5, Y5
-	VADDPS       Y12, Y10, Y10
-	VADDPS       Y10, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y6, Y6
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMOVAPS      Y5, Y5
-	VMOVAPS      Y6, Y6
+end111:
+	VMOVAPS Y1, Y1
+	VADDPS  Y11, Y5, Y5
+	VADDPS  Y12, Y10, Y10
+	VADDPS  Y10, Y5, Y5
+	VMOVAPS Y5, Y5
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y9, Y7, Y7
+	VADDPS  Y7, Y6, Y6
+	VMOVAPS Y6, Y6
 
-end50:
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y6, Y7, Y6
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y6, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y7, Y7
-	VMOVSS       X1, (SP)
-	VMOVSS       X7, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X6, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end56
-	ADDQ         $+1, BX
-	JMP          end10
-
-end56:
-	MOVQ SI, R10
-	CMPQ R10, $+32
-	JLT  end58
-
-loop57:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	VMOVUPS     32(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 32(AX)
-	VMOVUPS     64(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 64(AX)
-	VMOVUPS     96(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 96(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop57
+end102:
+end59:
+	SUBQ $+1, R8
+	CMPQ R8, $+1
+	JGE  loop57
 
 end58:
-	CMPQ R10, $+8
-	JLT  end60
-
-loop59:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop59
-
-end60:
-	TESTQ       DI, DI
-	JZ          end61
-	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (R9), Y0, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y0, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R9)(DI*4), R9
-
-end61:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS (SP), Y1
-	VMOVAPS      Y1, Y2
-	VBROADCASTSS 8(SP), Y1
-	VMOVAPS      Y1, Y3
-	VBROADCASTSS 16(SP), Y1
-	VMOVAPS      Y1, Y4
-
-end12:
-end10:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), R8
-	CMPQ SI, $+32
-	JLT  end63
-
-loop62:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	VMOVUPS     32(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 32(AX)
-	VMOVUPS     64(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 64(AX)
-	VMOVUPS     96(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 96(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop62
-
-end63:
-	CMPQ SI, $+8
-	JLT  end65
-
-loop64:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, R8
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
-	JGE         loop64
-
-end65:
-	TESTQ       DI, DI
-	JZ          end66
-	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (R8), Y0, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y0, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R8)(DI*4), R8
-
-end66:
+end56:
+end55:
 end2:
-end1:
-	MOVQ BX, ret+120(FP)
 	VZEROUPPER
 	RET
+
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
+
+DATA f32x8_3d800000<>+0(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+4(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+8(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+12(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+16(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+20(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+24(SB)/4, $0x3d800000
+DATA f32x8_3d800000<>+28(SB)/4, $0x3d800000
+GLOBL f32x8_3d800000<>(SB), RODATA|NOPTR, $32
 
 DATA lanes8<>+0(SB)/4, $0xffffffff
 DATA lanes8<>+4(SB)/4, $0xffffffff
@@ -1180,2235 +1456,6 @@ DATA lanes8<>+56(SB)/4, $0x00000000
 DATA lanes8<>+60(SB)/4, $0x00000000
 GLOBL lanes8<>(SB), RODATA|NOPTR, $64
 
-DATA f32x8_3d800000<>+0(SB)/4, $0x3d800000
-DATA f32x8_3d800000<>+4(SB)/4, $0x3d800000
-DATA f32x8_3d800000<>+8(SB)/4, $0x3d800000
-DATA f32x8_3d800000<>+12(SB)/4, $0x3d800000
-DATA f32x8_3d800000<>+16(SB)/4, $0x3d800000
-DATA f32x8_3d800000<>+20(SB)/4, $0x3d800000
-DATA f32x8_3d800000<>+24(SB)/4, $0x3d800000
-DATA f32x8_3d800000<>+28(SB)/4, $0x3d800000
-GLOBL f32x8_3d800000<>(SB), RODATA|NOPTR, $32
-
-DATA f32_3f800000<>+0(SB)/4, $0x3f800000
-GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
-
-// func layerNormRowsStreamAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $48-128
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   x_base+24(FP), CX
-	MOVQ   cols+104(FP), DX
-	LEAQ   (AX)(DX*4), DX
-	ORQ    AX, DX
-	TESTQ  $0x0000001f, DX
-	JNZ    else1
-	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	VXORPS Y0, Y0, Y0
-	MOVQ   CX, DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	TESTQ  BX, BX
-	JZ     end3
-	SUBQ   $0x01, BX
-	CMPQ   SI, $+15
-	JGT    else5
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y0
-	VMOVAPS      Y0, Y0
-	JMP          end6
-
-else5:
-	// Any number is right for a guess.
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	VADDPS     Y1, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0x4e, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0xb1, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
-	VMOVAPS    Y0, Y0
-
-end6:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y5, Y5, Y5
-	MOVQ   SI, R8
-	CMPQ   R8, $+32
-	JLT    end8
-
-loop7:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y4, Y4
-	VFMADD231PS Y9, Y9, Y1
-	PREFETCHT0  4128(DX)
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y6, Y6
-	VFMADD231PS Y9, Y9, Y2
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y7, Y7
-	VFMADD231PS Y9, Y9, Y3
-	PREFETCHT0  4192(DX)
-	VMOVUPS     96(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y8, Y8
-	VFMADD231PS Y9, Y9, Y5
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop7
-
-end8:
-	CMPQ R8, $+8
-	JLT  end10
-
-loop9:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y4, Y4
-	VFMADD231PS Y9, Y9, Y1
-	ADDQ        $+32, DX
-	VMOVAPS     Y4, Y9
-	VMOVAPS     Y6, Y4
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y1, Y9
-	VMOVAPS     Y2, Y1
-	VMOVAPS     Y3, Y2
-	VMOVAPS     Y5, Y3
-	VMOVAPS     Y9, Y5
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop9
-
-end10:
-	VMOVAPS      Y0, Y0
-	VADDPS       Y7, Y4, Y4
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y5
-	CMPQ         BX, $+0
-	JGT          else12
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y4, Y4, Y2
-	VADDPS       Y2, Y4, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y2
-	VPERM2F128   $0x01, Y5, Y5, Y3
-	VADDPS       Y3, Y5, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y1, Y3, Y1
-	VFNMADD231PS Y2, Y2, Y1
-	VMULPS       Y2, Y2, Y3
-	VUCOMISS     X1, X3
-	JLS          end14
-	VADDPS       Y2, Y0, Y0
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	MOVQ         DI, DX
-	MOVQ         SI, R8
-	CMPQ         R8, $+32
-	JLT          end16
-
-loop15:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y2, Y2
-	VFMADD231PS Y9, Y9, Y1
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y6, Y6
-	VFMADD231PS Y9, Y9, Y3
-	VMOVUPS     64(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y7, Y7
-	VFMADD231PS Y9, Y9, Y4
-	VMOVUPS     96(DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y8, Y8
-	VFMADD231PS Y9, Y9, Y5
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop15
-
-end16:
-	CMPQ R8, $+8
-	JLT  end18
-
-loop17:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y2, Y2
-	VFMADD231PS Y9, Y9, Y1
-	ADDQ        $+32, DX
-	VMOVAPS     Y2, Y9
-	VMOVAPS     Y6, Y2
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y1, Y9
-	VMOVAPS     Y3, Y1
-	VMOVAPS     Y4, Y3
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y9, Y5
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop17
-
-end18:
-	VADDPS       Y7, Y2, Y2
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VADDPS       Y4, Y1, Y1
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y3, Y1, Y1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VDIVPS       Y3, Y2, Y2
-	VPERM2F128   $0x01, Y1, Y1, Y4
-	VADDPS       Y4, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y4
-	VADDPS       Y4, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y4
-	VADDPS       Y4, Y1, Y1
-	VDIVPS       Y3, Y1, Y1
-	VFNMADD231PS Y2, Y2, Y1
-	VMOVAPS      Y2, Y2
-	VMOVAPS      Y1, Y1
-
-end14:
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y1, Y3, Y1
-	VBROADCASTSS eps+112(FP), Y3
-	VADDPS       Y3, Y1, Y1
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VSQRTPS      Y1, Y4
-	VDIVPS       Y4, Y3, Y3
-	VMOVSS       X0, (SP)
-	VMOVSS       X3, 8(SP)
-	VXORPS       Y0, Y0, Y0
-	VSUBPS       Y2, Y0, Y0
-	VMULPS       Y3, Y0, Y0
-	VMOVSS       X0, 16(SP)
-	VMOVD        X1, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end19
-	ADDQ         $+1, BX
-	JMP          end4
-
-end19:
-	LEAQ         (DI)(SI*4), DI
-	VBROADCASTSS (SP), Y0
-	VMOVAPS      Y0, Y1
-	VBROADCASTSS 8(SP), Y0
-	VMOVAPS      Y0, Y2
-	VBROADCASTSS 16(SP), Y0
-	VMOVAPS      Y0, Y3
-	JMP          end13
-
-else12:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y4, Y4, Y2
-	VADDPS       Y2, Y4, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y2
-	VPERM2F128   $0x01, Y5, Y5, Y3
-	VADDPS       Y3, Y5, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y1, Y3, Y1
-	VFNMADD231PS Y2, Y2, Y1
-	VMULPS       Y2, Y2, Y3
-	VUCOMISS     X1, X3
-	JLS          end20
-	VADDPS       Y2, Y0, Y0
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end22
-
-loop21:
-	VMOVUPS     (R8), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y2, Y2
-	VFMADD231PS Y9, Y9, Y1
-	VMOVUPS     32(R8), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y6, Y6
-	VFMADD231PS Y9, Y9, Y3
-	VMOVUPS     64(R8), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y7, Y7
-	VFMADD231PS Y9, Y9, Y4
-	VMOVUPS     96(R8), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y8, Y8
-	VFMADD231PS Y9, Y9, Y5
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop21
-
-end22:
-	CMPQ R9, $+8
-	JLT  end24
-
-loop23:
-	VMOVUPS     (R8), Y9
-	VSUBPS      Y0, Y9, Y9
-	VADDPS      Y9, Y2, Y2
-	VFMADD231PS Y9, Y9, Y1
-	ADDQ        $+32, R8
-	VMOVAPS     Y2, Y9
-	VMOVAPS     Y6, Y2
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y1, Y9
-	VMOVAPS     Y3, Y1
-	VMOVAPS     Y4, Y3
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y9, Y5
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop23
-
-end24:
-	VADDPS       Y7, Y2, Y2
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VADDPS       Y4, Y1, Y1
-	VADDPS       Y5, Y3, Y3
-	VADDPS       Y3, Y1, Y1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VDIVPS       Y3, Y2, Y2
-	VPERM2F128   $0x01, Y1, Y1, Y4
-	VADDPS       Y4, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y4
-	VADDPS       Y4, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y4
-	VADDPS       Y4, Y1, Y1
-	VDIVPS       Y3, Y1, Y1
-	VFNMADD231PS Y2, Y2, Y1
-	VMOVAPS      Y2, Y2
-	VMOVAPS      Y1, Y1
-
-end20:
-	VXORPS       Y3, Y3, Y3
-	VMAXPS       Y1, Y3, Y1
-	VBROADCASTSS eps+112(FP), Y3
-	VADDPS       Y3, Y1, Y1
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VSQRTPS      Y1, Y4
-	VDIVPS       Y4, Y3, Y3
-	VMOVSS       X0, (SP)
-	VMOVSS       X3, 8(SP)
-	VXORPS       Y0, Y0, Y0
-	VSUBPS       Y2, Y0, Y0
-	VMULPS       Y3, Y0, Y0
-	VMOVSS       X0, 16(SP)
-	VMOVD        X1, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end25
-	ADDQ         $+1, BX
-	JMP          end4
-
-end25:
-	CMPQ SI, $+15
-	JGT  else26
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y0
-	VMOVAPS      Y0, Y0
-	JMP          end27
-
-else26:
-	// Any number is right for a guess.
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y1
-	VADDPS     Y1, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0x4e, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0xb1, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
-	VMOVAPS    Y0, Y0
-
-end27:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   SI, R8
-	CMPQ   R8, $+32
-	JLT    end29
-
-loop28:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y4, Y4
-	VFMADD231PS Y1, Y1, Y8
-	PREFETCHT0  4128(DX)
-	VMOVUPS     32(DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y5, Y5
-	VFMADD231PS Y1, Y1, Y9
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y6, Y6
-	VFMADD231PS Y1, Y1, Y10
-	PREFETCHT0  4192(DX)
-	VMOVUPS     96(DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y7, Y7
-	VFMADD231PS Y1, Y1, Y11
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop28
-
-end29:
-	CMPQ R8, $+8
-	JLT  end31
-
-loop30:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y4, Y4
-	VFMADD231PS Y1, Y1, Y8
-	ADDQ        $+32, DX
-	VMOVAPS     Y4, Y1
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y1, Y7
-	VMOVAPS     Y8, Y1
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y1, Y11
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop30
-
-end31:
-	LEAQ         (DI)(SI*4), DI
-	VBROADCASTSS (SP), Y1
-	VMOVAPS      Y1, Y1
-	VBROADCASTSS 8(SP), Y2
-	VMOVAPS      Y2, Y2
-	VBROADCASTSS 16(SP), Y3
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y0, Y0
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VADDPS       Y10, Y8, Y5
-	VADDPS       Y11, Y9, Y6
-	VADDPS       Y6, Y5, Y5
-	VMOVAPS      Y5, Y5
-	SUBQ         $0x01, BX
-	CMPQ         BX, $+1
-	JLT          end33
-
-loop32:
-	MOVQ         weight_base+48(FP), R8
-	MOVQ         bias_base+72(FP), R9
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   SI, X6, X6
-	VBROADCASTSS X6, Y6
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VUCOMISS     X5, X6
-	JLS          end34
-	VADDPS       Y4, Y0, Y0
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	MOVQ         DI, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end36
-
-loop35:
-	VMOVUPS     (R10), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	VMOVUPS     32(R10), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y9, Y9
-	VFMADD231PS Y12, Y12, Y6
-	VMOVUPS     64(R10), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y10, Y10
-	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     96(R10), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y11, Y11
-	VFMADD231PS Y12, Y12, Y8
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop35
-
-end36:
-	CMPQ R11, $+8
-	JLT  end38
-
-loop37:
-	VMOVUPS     (R10), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	ADDQ        $+32, R10
-	VMOVAPS     Y4, Y12
-	VMOVAPS     Y9, Y4
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMOVAPS     Y5, Y12
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y12, Y8
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop37
-
-end38:
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   SI, X6, X6
-	VBROADCASTSS X6, Y6
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y5, Y5
-
-end34:
-	VXORPS       Y6, Y6, Y6
-	VMAXPS       Y5, Y6, Y5
-	VBROADCASTSS eps+112(FP), Y6
-	VADDPS       Y6, Y5, Y5
-	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VSQRTPS      Y5, Y7
-	VDIVPS       Y7, Y6, Y6
-	VMOVSS       X0, (SP)
-	VMOVSS       X6, 8(SP)
-	VXORPS       Y0, Y0, Y0
-	VSUBPS       Y4, Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VMOVSS       X0, 16(SP)
-	VMOVD        X5, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end39
-	ADDQ         $+1, BX
-	JMP          end11
-
-end39:
-	CMPQ SI, $+15
-	JGT  else40
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y0
-	VMOVAPS      Y0, Y0
-	JMP          end41
-
-else40:
-	// Any number is right for a guess.
-	VMOVUPS    (DX), Y0
-	VMOVUPS    32(DX), Y4
-	VADDPS     Y4, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y4
-	VADDPS     Y4, Y0, Y0
-	VSHUFPS    $0x4e, Y0, Y0, Y4
-	VADDPS     Y4, Y0, Y0
-	VSHUFPS    $0xb1, Y0, Y0, Y4
-	VADDPS     Y4, Y0, Y0
-	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
-	VMOVAPS    Y0, Y0
-
-end41:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   SI, R10
-	CMPQ   R10, $+32
-	JLT    end43
-
-loop42:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     (R8), Y13
-	VMOVUPS     (R9), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVNTPS    Y12, (AX)
-	PREFETCHT0  4128(DX)
-	VMOVUPS     32(DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y9, Y9
-	VFMADD231PS Y12, Y12, Y6
-	VMOVUPS     32(CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     32(R8), Y13
-	VMOVUPS     32(R9), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVNTPS    Y12, 32(AX)
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y10, Y10
-	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     64(CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     64(R8), Y13
-	VMOVUPS     64(R9), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVNTPS    Y12, 64(AX)
-	PREFETCHT0  4192(DX)
-	VMOVUPS     96(DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y11, Y11
-	VFMADD231PS Y12, Y12, Y8
-	VMOVUPS     96(CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     96(R8), Y13
-	VMOVUPS     96(R9), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVNTPS    Y12, 96(AX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop42
-
-end43:
-	CMPQ R10, $+8
-	JLT  end45
-
-loop44:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VFMADD213PS Y3, Y2, Y12
-	VMOVUPS     (R8), Y13
-	VMOVUPS     (R9), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVNTPS    Y12, (AX)
-	ADDQ        $+32, DX
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	VMOVAPS     Y4, Y12
-	VMOVAPS     Y9, Y4
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMOVAPS     Y5, Y12
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y12, Y8
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop44
-
-end45:
-	LEAQ         (DI)(SI*4), DI
-	VBROADCASTSS (SP), Y1
-	VMOVAPS      Y1, Y1
-	VBROADCASTSS 8(SP), Y2
-	VMOVAPS      Y2, Y2
-	VBROADCASTSS 16(SP), Y3
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y0, Y0
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VMOVAPS      Y5, Y5
-	SUBQ         $+1, BX
-	CMPQ         BX, $+1
-	JGE          loop32
-
-end33:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R8
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   SI, X6, X6
-	VBROADCASTSS X6, Y6
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VUCOMISS     X5, X6
-	JLS          end46
-	VADDPS       Y4, Y0, Y0
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	MOVQ         DI, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end48
-
-loop47:
-	VMOVUPS     (R9), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	VMOVUPS     32(R9), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y9, Y9
-	VFMADD231PS Y12, Y12, Y6
-	VMOVUPS     64(R9), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y10, Y10
-	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     96(R9), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y11, Y11
-	VFMADD231PS Y12, Y12, Y8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop47
-
-end48:
-	CMPQ R10, $+8
-	JLT  end50
-
-loop49:
-	VMOVUPS     (R9), Y12
-	VSUBPS      Y0, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	ADDQ        $+32, R9
-	VMOVAPS     Y4, Y12
-	VMOVAPS     Y9, Y4
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMOVAPS     Y5, Y12
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y12, Y8
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop49
-
-end50:
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   SI, X6, X6
-	VBROADCASTSS X6, Y6
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y5, Y5
-
-end46:
-	VXORPS       Y6, Y6, Y6
-	VMAXPS       Y5, Y6, Y5
-	VBROADCASTSS eps+112(FP), Y6
-	VADDPS       Y6, Y5, Y5
-	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VSQRTPS      Y5, Y7
-	VDIVPS       Y7, Y6, Y6
-	VMOVSS       X0, (SP)
-	VMOVSS       X6, 8(SP)
-	VXORPS       Y0, Y0, Y0
-	VSUBPS       Y4, Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VMOVSS       X0, 16(SP)
-	VMOVD        X5, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end51
-	ADDQ         $+1, BX
-	JMP          end11
-
-end51:
-	MOVQ SI, R9
-	CMPQ R9, $+32
-	JLT  end53
-
-loop52:
-	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (R8), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, (AX)
-	VMOVUPS     32(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(R8), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, 32(AX)
-	VMOVUPS     64(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     64(DX), Y4
-	VMOVUPS     64(R8), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, 64(AX)
-	VMOVUPS     96(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     96(DX), Y4
-	VMOVUPS     96(R8), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, 96(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop52
-
-end53:
-	CMPQ R9, $+8
-	JLT  end55
-
-loop54:
-	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (R8), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, R8
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop54
-
-end55:
-	LEAQ         (DI)(SI*4), DI
-	VBROADCASTSS (SP), Y0
-	VMOVAPS      Y0, Y1
-	VBROADCASTSS 8(SP), Y0
-	VMOVAPS      Y0, Y2
-	VBROADCASTSS 16(SP), Y0
-	VMOVAPS      Y0, Y3
-
-end13:
-end11:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), DI
-	CMPQ SI, $+32
-	JLT  end57
-
-loop56:
-	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (DI), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, (AX)
-	VMOVUPS     32(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     32(DX), Y4
-	VMOVUPS     32(DI), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, 32(AX)
-	VMOVUPS     64(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     64(DX), Y4
-	VMOVUPS     64(DI), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, 64(AX)
-	VMOVUPS     96(CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     96(DX), Y4
-	VMOVUPS     96(DI), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, 96(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, DI
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop56
-
-end57:
-	CMPQ SI, $+8
-	JLT  end59
-
-loop58:
-	VMOVUPS     (CX), Y0
-	VSUBPS      Y1, Y0, Y0
-	VFMADD213PS Y3, Y2, Y0
-	VMOVUPS     (DX), Y4
-	VMOVUPS     (DI), Y5
-	VFMADD213PS Y5, Y4, Y0
-	VMOVNTPS    Y0, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, DI
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
-	JGE         loop58
-
-end59:
-end4:
-end3:
-	MOVQ BX, ret+120(FP)
-	SFENCE
-	JMP  end2
-
-else1:
-	MOVQ    CX, DX
-	MOVQ    rows+96(FP), BX
-	MOVQ    cols+104(FP), SI
-	MOVQ    SI, DI
-	ANDQ    $+7, DI
-	LEAQ    lanes8<>+0(SB), R8
-	MOVQ    $0x00000008, R9
-	SUBQ    DI, R9
-	LEAQ    (R8)(R9*4), R8
-	VMOVUPS (R8), Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    CX, R8
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	TESTQ   BX, BX
-	JZ      end60
-	SUBQ    $0x01, BX
-	CMPQ    SI, $+15
-	JGT     else62
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y1
-	VMOVAPS      Y1, Y1
-	JMP          end63
-
-else62:
-	// Any number is right for a guess.
-	VMOVUPS    (DX), Y1
-	VMOVUPS    32(DX), Y2
-	VADDPS     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end63:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y6, Y6, Y6
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end65
-
-loop64:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y5, Y5
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y3
-	VMOVUPS     64(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     96(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop64
-
-end65:
-	CMPQ R9, $+8
-	JLT  end67
-
-loop66:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y5, Y5
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, DX
-	VMOVAPS     Y5, Y10
-	VMOVAPS     Y7, Y5
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y3, Y2
-	VMOVAPS     Y4, Y3
-	VMOVAPS     Y6, Y4
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop66
-
-end67:
-	TESTQ       DI, DI
-	JZ          end68
-	VMASKMOVPS  (DX), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y5, Y5
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (DX)(DI*4), DX
-
-end68:
-	VMOVAPS      Y1, Y1
-	VADDPS       Y8, Y5, Y5
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VMOVAPS      Y5, Y5
-	VADDPS       Y4, Y2, Y2
-	VADDPS       Y6, Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VMOVAPS      Y2, Y6
-	CMPQ         BX, $+0
-	JGT          else70
-	VXORPS       X2, X2, X2
-	VCVTSI2SSQ   SI, X2, X2
-	VBROADCASTSS X2, Y2
-	VPERM2F128   $0x01, Y5, Y5, Y3
-	VADDPS       Y3, Y5, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y2, Y3, Y3
-	VPERM2F128   $0x01, Y6, Y6, Y4
-	VADDPS       Y4, Y6, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y2, Y4, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMULPS       Y3, Y3, Y4
-	VUCOMISS     X2, X4
-	JLS          end72
-	VADDPS       Y3, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         R8, DX
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end74
-
-loop73:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     64(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y5
-	VMOVUPS     96(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop73
-
-end74:
-	CMPQ R9, $+8
-	JLT  end76
-
-loop75:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, DX
-	VMOVAPS     Y3, Y10
-	VMOVAPS     Y7, Y3
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y4, Y2
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop75
-
-end76:
-	TESTQ       DI, DI
-	JZ          end77
-	VMASKMOVPS  (DX), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (DX)(DI*4), DX
-
-end77:
-	VADDPS       Y8, Y3, Y3
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
-
-end72:
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y2, Y4, Y2
-	VBROADCASTSS eps+112(FP), Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VSQRTPS      Y2, Y5
-	VDIVPS       Y5, Y4, Y4
-	VMOVSS       X1, 24(SP)
-	VMOVSS       X4, 32(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVSS       X1, 40(SP)
-	VMOVD        X2, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end78
-	ADDQ         $+1, BX
-	JMP          end61
-
-end78:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS 24(SP), Y1
-	VMOVAPS      Y1, Y2
-	VBROADCASTSS 32(SP), Y1
-	VMOVAPS      Y1, Y3
-	VBROADCASTSS 40(SP), Y1
-	VMOVAPS      Y1, Y4
-	JMP          end71
-
-else70:
-	VXORPS       X2, X2, X2
-	VCVTSI2SSQ   SI, X2, X2
-	VBROADCASTSS X2, Y2
-	VPERM2F128   $0x01, Y5, Y5, Y3
-	VADDPS       Y3, Y5, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y2, Y3, Y3
-	VPERM2F128   $0x01, Y6, Y6, Y4
-	VADDPS       Y4, Y6, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y2, Y4, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMULPS       Y3, Y3, Y4
-	VUCOMISS     X2, X4
-	JLS          end79
-	VADDPS       Y3, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end81
-
-loop80:
-	VMOVUPS     (R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     64(R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y5
-	VMOVUPS     96(R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop80
-
-end81:
-	CMPQ R10, $+8
-	JLT  end83
-
-loop82:
-	VMOVUPS     (R9), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, R9
-	VMOVAPS     Y3, Y10
-	VMOVAPS     Y7, Y3
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y4, Y2
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop82
-
-end83:
-	TESTQ       DI, DI
-	JZ          end84
-	VMASKMOVPS  (R9), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (R9)(DI*4), R9
-
-end84:
-	VADDPS       Y8, Y3, Y3
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
-
-end79:
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y2, Y4, Y2
-	VBROADCASTSS eps+112(FP), Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VSQRTPS      Y2, Y5
-	VDIVPS       Y5, Y4, Y4
-	VMOVSS       X1, 24(SP)
-	VMOVSS       X4, 32(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVSS       X1, 40(SP)
-	VMOVD        X2, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end85
-	ADDQ         $+1, BX
-	JMP          end61
-
-end85:
-	CMPQ SI, $+15
-	JGT  else86
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y1
-	VMOVAPS      Y1, Y1
-	JMP          end87
-
-else86:
-	// Any number is right for a guess.
-	VMOVUPS    (DX), Y1
-	VMOVUPS    32(DX), Y2
-	VADDPS     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end87:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end89
-
-loop88:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y5, Y5
-	VFMADD231PS Y2, Y2, Y9
-	VMOVUPS     32(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y6, Y6
-	VFMADD231PS Y2, Y2, Y10
-	VMOVUPS     64(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y7, Y7
-	VFMADD231PS Y2, Y2, Y11
-	VMOVUPS     96(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y8, Y8
-	VFMADD231PS Y2, Y2, Y12
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop88
-
-end89:
-	CMPQ R9, $+8
-	JLT  end91
-
-loop90:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y5, Y5
-	VFMADD231PS Y2, Y2, Y9
-	ADDQ        $+32, DX
-	VMOVAPS     Y5, Y2
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y2, Y8
-	VMOVAPS     Y9, Y2
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMOVAPS     Y2, Y12
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop90
-
-end91:
-	TESTQ       DI, DI
-	JZ          end92
-	VMASKMOVPS  (DX), Y0, Y2
-	VSUBPS      Y1, Y2, Y2
-	VANDPS      Y2, Y0, Y2
-	VADDPS      Y2, Y5, Y5
-	VFMADD231PS Y2, Y2, Y9
-	LEAQ        (DX)(DI*4), DX
-
-end92:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS 24(SP), Y2
-	VMOVAPS      Y2, Y2
-	VBROADCASTSS 32(SP), Y3
-	VMOVAPS      Y3, Y3
-	VBROADCASTSS 40(SP), Y4
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y1, Y1
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VMOVAPS      Y5, Y5
-	VADDPS       Y11, Y9, Y6
-	VADDPS       Y12, Y10, Y7
-	VADDPS       Y7, Y6, Y6
-	VMOVAPS      Y6, Y6
-	SUBQ         $0x01, BX
-	CMPQ         BX, $+1
-	JLT          end94
-
-loop93:
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMULPS       Y5, Y5, Y7
-	VUCOMISS     X6, X7
-	JLS          end95
-	VADDPS       Y5, Y1, Y1
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       Y12, Y12, Y12
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	MOVQ         R8, R11
-	MOVQ         SI, R12
-	CMPQ         R12, $+32
-	JLT          end97
-
-loop96:
-	VMOVUPS     (R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     32(R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y10, Y10
-	VFMADD231PS Y13, Y13, Y7
-	VMOVUPS     64(R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y11, Y11
-	VFMADD231PS Y13, Y13, Y8
-	VMOVUPS     96(R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y12, Y12
-	VFMADD231PS Y13, Y13, Y9
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop96
-
-end97:
-	CMPQ R12, $+8
-	JLT  end99
-
-loop98:
-	VMOVUPS     (R11), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	ADDQ        $+32, R11
-	VMOVAPS     Y5, Y13
-	VMOVAPS     Y10, Y5
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMOVAPS     Y13, Y12
-	VMOVAPS     Y6, Y13
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y13, Y9
-	SUBQ        $+8, R12
-	CMPQ        R12, $+8
-	JGE         loop98
-
-end99:
-	TESTQ       DI, DI
-	JZ          end100
-	VMASKMOVPS  (R11), Y0, Y13
-	VSUBPS      Y1, Y13, Y13
-	VANDPS      Y13, Y0, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	LEAQ        (R11)(DI*4), R11
-
-end100:
-	VADDPS       Y11, Y5, Y5
-	VADDPS       Y12, Y10, Y10
-	VADDPS       Y10, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y6, Y6
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMOVAPS      Y5, Y5
-	VMOVAPS      Y6, Y6
-
-end95:
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y6, Y7, Y6
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y6, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y7, Y7
-	VMOVSS       X1, 24(SP)
-	VMOVSS       X7, 32(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VMOVSS       X1, 40(SP)
-	VMOVD        X6, R11
-	SUBL         $0x0d800001, R11
-	CMPL         R11, $0x71fffffe
-	JLS          end101
-	ADDQ         $+1, BX
-	JMP          end69
-
-end101:
-	CMPQ SI, $+15
-	JGT  else102
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y1
-	VMOVAPS      Y1, Y1
-	JMP          end103
-
-else102:
-	// Any number is right for a guess.
-	VMOVUPS    (DX), Y1
-	VMOVUPS    32(DX), Y5
-	VADDPS     Y5, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y5
-	VADDPS     Y5, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y5
-	VADDPS     Y5, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y5
-	VADDPS     Y5, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end103:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   SI, R11
-	CMPQ   R11, $+32
-	JLT    end105
-
-loop104:
-	VMOVUPS     (DX), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     (CX), Y13
-	VSUBPS      Y2, Y13, Y13
-	VFMADD213PS Y4, Y3, Y13
-	VMOVUPS     (R9), Y14
-	VMOVUPS     (R10), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y13, (AX)
-	VMOVUPS     32(DX), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y10, Y10
-	VFMADD231PS Y13, Y13, Y7
-	VMOVUPS     32(CX), Y13
-	VSUBPS      Y2, Y13, Y13
-	VFMADD213PS Y4, Y3, Y13
-	VMOVUPS     32(R9), Y14
-	VMOVUPS     32(R10), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y13, 32(AX)
-	VMOVUPS     64(DX), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y11, Y11
-	VFMADD231PS Y13, Y13, Y8
-	VMOVUPS     64(CX), Y13
-	VSUBPS      Y2, Y13, Y13
-	VFMADD213PS Y4, Y3, Y13
-	VMOVUPS     64(R9), Y14
-	VMOVUPS     64(R10), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y13, 64(AX)
-	VMOVUPS     96(DX), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y12, Y12
-	VFMADD231PS Y13, Y13, Y9
-	VMOVUPS     96(CX), Y13
-	VSUBPS      Y2, Y13, Y13
-	VFMADD213PS Y4, Y3, Y13
-	VMOVUPS     96(R9), Y14
-	VMOVUPS     96(R10), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y13, 96(AX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop104
-
-end105:
-	CMPQ R11, $+8
-	JLT  end107
-
-loop106:
-	VMOVUPS     (DX), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     (CX), Y13
-	VSUBPS      Y2, Y13, Y13
-	VFMADD213PS Y4, Y3, Y13
-	VMOVUPS     (R9), Y14
-	VMOVUPS     (R10), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y13, (AX)
-	ADDQ        $+32, DX
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-	VMOVAPS     Y5, Y13
-	VMOVAPS     Y10, Y5
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMOVAPS     Y13, Y12
-	VMOVAPS     Y6, Y13
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y13, Y9
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop106
-
-end107:
-	TESTQ       DI, DI
-	JZ          end108
-	VMASKMOVPS  (DX), Y0, Y13
-	VSUBPS      Y1, Y13, Y13
-	VANDPS      Y13, Y0, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	VMASKMOVPS  (CX), Y0, Y13
-	VSUBPS      Y2, Y13, Y2
-	VFMADD213PS Y4, Y3, Y2
-	VMASKMOVPS  (R9), Y0, Y3
-	VMASKMOVPS  (R10), Y0, Y4
-	VFMADD213PS Y4, Y3, Y2
-	VMASKMOVPS  Y2, Y0, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-
-end108:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS 24(SP), Y2
-	VMOVAPS      Y2, Y2
-	VBROADCASTSS 32(SP), Y3
-	VMOVAPS      Y3, Y3
-	VBROADCASTSS 40(SP), Y4
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y1, Y1
-	VADDPS       Y11, Y5, Y5
-	VADDPS       Y12, Y10, Y10
-	VADDPS       Y10, Y5, Y5
-	VMOVAPS      Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y6, Y6
-	VMOVAPS      Y6, Y6
-	SUBQ         $+1, BX
-	CMPQ         BX, $+1
-	JGE          loop93
-
-end94:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R9
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMULPS       Y5, Y5, Y7
-	VUCOMISS     X6, X7
-	JLS          end109
-	VADDPS       Y5, Y1, Y1
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       Y12, Y12, Y12
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	MOVQ         R8, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end111
-
-loop110:
-	VMOVUPS     (R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	VMOVUPS     32(R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y10, Y10
-	VFMADD231PS Y13, Y13, Y7
-	VMOVUPS     64(R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y11, Y11
-	VFMADD231PS Y13, Y13, Y8
-	VMOVUPS     96(R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y12, Y12
-	VFMADD231PS Y13, Y13, Y9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop110
-
-end111:
-	CMPQ R11, $+8
-	JLT  end113
-
-loop112:
-	VMOVUPS     (R10), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	ADDQ        $+32, R10
-	VMOVAPS     Y5, Y13
-	VMOVAPS     Y10, Y5
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMOVAPS     Y13, Y12
-	VMOVAPS     Y6, Y13
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y13, Y9
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop112
-
-end113:
-	TESTQ       DI, DI
-	JZ          end114
-	VMASKMOVPS  (R10), Y0, Y13
-	VSUBPS      Y1, Y13, Y13
-	VANDPS      Y13, Y0, Y13
-	VADDPS      Y13, Y5, Y5
-	VFMADD231PS Y13, Y13, Y6
-	LEAQ        (R10)(DI*4), R10
-
-end114:
-	VADDPS       Y11, Y5, Y5
-	VADDPS       Y12, Y10, Y10
-	VADDPS       Y10, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y6, Y6
-	VXORPS       X7, X7, X7
-	VCVTSI2SSQ   SI, X7, X7
-	VBROADCASTSS X7, Y7
-	VPERM2F128   $0x01, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y8
-	VADDPS       Y8, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VPERM2F128   $0x01, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0x4e, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VSHUFPS      $0xb1, Y6, Y6, Y8
-	VADDPS       Y8, Y6, Y6
-	VDIVPS       Y7, Y6, Y6
-	VFNMADD231PS Y5, Y5, Y6
-	VMOVAPS      Y5, Y5
-	VMOVAPS      Y6, Y6
-
-end109:
-	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y6, Y7, Y6
-	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y6, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y7
-	VSQRTPS      Y6, Y8
-	VDIVPS       Y8, Y7, Y7
-	VMOVSS       X1, 24(SP)
-	VMOVSS       X7, 32(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y5, Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VMOVSS       X1, 40(SP)
-	VMOVD        X6, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end115
-	ADDQ         $+1, BX
-	JMP          end69
-
-end115:
-	MOVQ SI, R10
-	CMPQ R10, $+32
-	JLT  end117
-
-loop116:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	VMOVUPS     32(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 32(AX)
-	VMOVUPS     64(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 64(AX)
-	VMOVUPS     96(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 96(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop116
-
-end117:
-	CMPQ R10, $+8
-	JLT  end119
-
-loop118:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R9), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop118
-
-end119:
-	TESTQ       DI, DI
-	JZ          end120
-	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (R9), Y0, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y0, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R9)(DI*4), R9
-
-end120:
-	LEAQ         (R8)(SI*4), R8
-	VBROADCASTSS 24(SP), Y1
-	VMOVAPS      Y1, Y2
-	VBROADCASTSS 32(SP), Y1
-	VMOVAPS      Y1, Y3
-	VBROADCASTSS 40(SP), Y1
-	VMOVAPS      Y1, Y4
-
-end71:
-end69:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), R8
-	CMPQ SI, $+32
-	JLT  end122
-
-loop121:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	VMOVUPS     32(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     32(DX), Y5
-	VMOVUPS     32(R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 32(AX)
-	VMOVUPS     64(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     64(DX), Y5
-	VMOVUPS     64(R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 64(AX)
-	VMOVUPS     96(CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     96(DX), Y5
-	VMOVUPS     96(R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, 96(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop121
-
-end122:
-	CMPQ SI, $+8
-	JLT  end124
-
-loop123:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMOVUPS     (DX), Y5
-	VMOVUPS     (R8), Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMOVUPS     Y1, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, R8
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
-	JGE         loop123
-
-end124:
-	TESTQ       DI, DI
-	JZ          end125
-	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y2, Y1, Y1
-	VFMADD213PS Y4, Y3, Y1
-	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (R8), Y0, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y0, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R8)(DI*4), R8
-
-end125:
-end61:
-end60:
-	MOVQ BX, ret+120(FP)
-
-end2:
-	VZEROUPPER
-	RET
-
 // func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
 // Requires: AVX, AVX2, FMA3
 TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $32-176
@@ -3417,748 +1464,208 @@ TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $32-176
 	MOVQ    CX, DX
 	MOVQ    x_base+48(FP), BX
 	MOVQ    residual_base+72(FP), SI
-	MOVQ    rows+144(FP), DI
-	MOVQ    cols+152(FP), R8
-	MOVQ    R8, R9
-	ANDQ    $+7, R9
-	LEAQ    lanes8<>+0(SB), R10
-	MOVQ    $0x00000008, R11
-	SUBQ    R9, R11
-	LEAQ    (R10)(R11*4), R10
-	VMOVUPS (R10), Y0
+	MOVQ    cols+152(FP), DI
+	MOVQ    DI, R8
+	ANDQ    $+7, R8
+	LEAQ    lanes8<>+0(SB), R9
+	MOVQ    $0x00000008, R10
+	SUBQ    R8, R10
+	LEAQ    (R9)(R10*4), R9
+	VMOVUPS (R9), Y0
+	MOVQ    rows+144(FP), R9
+	SUBQ    R9, R9
+	MOVQ    R9, ret+168(FP)
 	VXORPS  Y1, Y1, Y1
-	MOVQ    CX, R10
+	MOVQ    CX, R9
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	VXORPS  Y1, Y1, Y1
-	TESTQ   DI, DI
+	VXORPS  Y6, Y6, Y6
+	MOVQ    rows+144(FP), R10
+	TESTQ   R10, R10
 	JZ      end1
-	SUBQ    $0x01, DI
-	CMPQ    R8, $+15
-	JGT     else3
+	ADDQ    $+2, R10
+	CMPQ    R10, $+1
+	JLT     end4
 
-	// Any number is right for a guess.
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS (SI), Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y1
-	JMP          end4
+loop3:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+1
+	JGT  else8
+	JMP  end7
 
-else3:
-	// Any number is right for a guess.
-	VMOVUPS    (BX), Y1
-	VMOVUPS    (SI), Y2
-	VADDPS     Y2, Y1, Y1
-	VMOVUPS    32(BX), Y2
-	VMOVUPS    32(SI), Y3
-	VADDPS     Y3, Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
+else8:
+	CMPQ R10, $+2
+	JGT  else10
+	JMP  end7
 
-end4:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   R8, R11
-	CMPQ   R11, $+32
-	JLT    end6
+else10:
+	SUBQ $0x02, R10
+	CMPQ R10, $+1
+	JLT  end13
 
-loop5:
-	VMOVUPS     (BX), Y10
-	VMOVUPS     (SI), Y11
-	VADDPS      Y11, Y10, Y10
-	VSUBPS      Y1, Y10, Y11
-	VADDPS      Y11, Y4, Y4
-	VFMADD231PS Y11, Y11, Y2
-	VMOVUPS     Y10, (DX)
-	VMOVUPS     32(BX), Y10
-	VMOVUPS     32(SI), Y11
-	VADDPS      Y11, Y10, Y10
-	VSUBPS      Y1, Y10, Y11
-	VADDPS      Y11, Y7, Y7
-	VFMADD231PS Y11, Y11, Y3
-	VMOVUPS     Y10, 32(DX)
-	VMOVUPS     64(BX), Y10
-	VMOVUPS     64(SI), Y11
-	VADDPS      Y11, Y10, Y10
-	VSUBPS      Y1, Y10, Y11
-	VADDPS      Y11, Y8, Y8
-	VFMADD231PS Y11, Y11, Y5
-	VMOVUPS     Y10, 64(DX)
-	VMOVUPS     96(BX), Y10
-	VMOVUPS     96(SI), Y11
-	VADDPS      Y11, Y10, Y10
-	VSUBPS      Y1, Y10, Y11
-	VADDPS      Y11, Y9, Y9
-	VFMADD231PS Y11, Y11, Y6
-	VMOVUPS     Y10, 96(DX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop5
-
-end6:
-	CMPQ R11, $+8
-	JLT  end8
-
-loop7:
-	VMOVUPS     (BX), Y10
-	VMOVUPS     (SI), Y11
-	VADDPS      Y11, Y10, Y10
-	VSUBPS      Y1, Y10, Y11
-	VADDPS      Y11, Y4, Y4
-	VFMADD231PS Y11, Y11, Y2
-	VMOVUPS     Y10, (DX)
-	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	ADDQ        $+32, SI
-	VMOVAPS     Y4, Y10
-	VMOVAPS     Y7, Y4
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y3, Y2
-	VMOVAPS     Y5, Y3
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop7
-
-end8:
-	TESTQ       R9, R9
-	JZ          end9
-	VMASKMOVPS  (BX), Y0, Y10
-	VMASKMOVPS  (SI), Y0, Y11
-	VADDPS      Y11, Y10, Y10
-	VSUBPS      Y1, Y10, Y11
-	VANDPS      Y11, Y0, Y11
-	VADDPS      Y11, Y4, Y4
-	VFMADD231PS Y11, Y11, Y2
-	VMASKMOVPS  Y10, Y0, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
-
-end9:
-	VMOVAPS      Y1, Y1
-	VADDPS       Y8, Y4, Y4
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VMOVAPS      Y2, Y5
-	CMPQ         DI, $+0
-	JGT          else11
-	VXORPS       X2, X2, X2
-	VCVTSI2SSQ   R8, X2, X2
-	VBROADCASTSS X2, Y2
-	VPERM2F128   $0x01, Y4, Y4, Y3
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y2, Y3, Y3
-	VPERM2F128   $0x01, Y5, Y5, Y4
-	VADDPS       Y4, Y5, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y2, Y4, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMULPS       Y3, Y3, Y4
-	VUCOMISS     X2, X4
-	JLS          end13
-	VADDPS       Y3, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         R10, DX
-	MOVQ         R8, BX
-	CMPQ         BX, $+32
-	JLT          end15
-
-loop14:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     64(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y5
-	VMOVUPS     96(DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop14
-
-end15:
-	CMPQ BX, $+8
-	JLT  end17
-
-loop16:
-	VMOVUPS     (DX), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, DX
-	VMOVAPS     Y3, Y10
-	VMOVAPS     Y7, Y3
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y4, Y2
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
-	JGE         loop16
-
-end17:
-	TESTQ       R9, R9
-	JZ          end18
-	VMASKMOVPS  (DX), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (DX)(R9*4), DX
-
-end18:
-	VADDPS       Y8, Y3, Y3
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   R8, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
-
-end13:
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y2, Y4, Y2
-	VBROADCASTSS eps+160(FP), Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VSQRTPS      Y2, Y5
-	VDIVPS       Y5, Y4, Y4
-	VMOVSS       X1, (SP)
-	VMOVSS       X4, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X2, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end19
-	ADDQ         $+1, DI
-	JMP          end2
-
-end19:
-	LEAQ         (R10)(R8*4), R10
-	VBROADCASTSS (SP), Y1
-	VMOVAPS      Y1, Y2
-	VBROADCASTSS 8(SP), Y1
-	VMOVAPS      Y1, Y3
-	VBROADCASTSS 16(SP), Y1
-	VMOVSS       X1, 24(SP)
-	JMP          end12
-
-else11:
-	VXORPS       X2, X2, X2
-	VCVTSI2SSQ   R8, X2, X2
-	VBROADCASTSS X2, Y2
-	VPERM2F128   $0x01, Y4, Y4, Y3
-	VADDPS       Y3, Y4, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y2, Y3, Y3
-	VPERM2F128   $0x01, Y5, Y5, Y4
-	VADDPS       Y4, Y5, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y2, Y4, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMULPS       Y3, Y3, Y4
-	VUCOMISS     X2, X4
-	JLS          end20
-	VADDPS       Y3, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+32
-	JLT          end22
-
-loop21:
-	VMOVUPS     (R11), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	VMOVUPS     32(R11), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y7, Y7
-	VFMADD231PS Y10, Y10, Y4
-	VMOVUPS     64(R11), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y8, Y8
-	VFMADD231PS Y10, Y10, Y5
-	VMOVUPS     96(R11), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y9, Y9
-	VFMADD231PS Y10, Y10, Y6
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop21
-
-end22:
-	CMPQ R12, $+8
-	JLT  end24
-
-loop23:
-	VMOVUPS     (R11), Y10
-	VSUBPS      Y1, Y10, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	ADDQ        $+32, R11
-	VMOVAPS     Y3, Y10
-	VMOVAPS     Y7, Y3
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y2, Y10
-	VMOVAPS     Y4, Y2
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y10, Y6
-	SUBQ        $+8, R12
-	CMPQ        R12, $+8
-	JGE         loop23
-
-end24:
-	TESTQ       R9, R9
-	JZ          end25
-	VMASKMOVPS  (R11), Y0, Y10
-	VSUBPS      Y1, Y10, Y10
-	VANDPS      Y10, Y0, Y10
-	VADDPS      Y10, Y3, Y3
-	VFMADD231PS Y10, Y10, Y2
-	LEAQ        (R11)(R9*4), R11
-
-end25:
-	VADDPS       Y8, Y3, Y3
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   R8, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VFNMADD231PS Y3, Y3, Y2
-	VMOVAPS      Y3, Y3
-	VMOVAPS      Y2, Y2
-
-end20:
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y2, Y4, Y2
-	VBROADCASTSS eps+160(FP), Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VSQRTPS      Y2, Y5
-	VDIVPS       Y5, Y4, Y4
-	VMOVSS       X1, (SP)
-	VMOVSS       X4, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X2, R11
-	SUBL         $0x0d800001, R11
-	CMPL         R11, $0x71fffffe
-	JLS          end26
-	ADDQ         $+1, DI
-	JMP          end2
-
-end26:
-	CMPQ R8, $+15
-	JGT  else27
-
-	// Any number is right for a guess.
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS (SI), Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y1
-	JMP          end28
-
-else27:
-	// Any number is right for a guess.
-	VMOVUPS    (BX), Y1
-	VMOVUPS    (SI), Y2
-	VADDPS     Y2, Y1, Y1
-	VMOVUPS    32(BX), Y2
-	VMOVUPS    32(SI), Y3
-	VADDPS     Y3, Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y2
-	VADDPS     Y2, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end28:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   R8, R11
-	CMPQ   R11, $+32
-	JLT    end30
-
-loop29:
-	VMOVUPS     (BX), Y2
-	VMOVUPS     (SI), Y3
-	VADDPS      Y3, Y2, Y2
-	VSUBPS      Y1, Y2, Y3
-	VADDPS      Y3, Y4, Y4
-	VFMADD231PS Y3, Y3, Y8
-	VMOVUPS     Y2, (DX)
-	VMOVUPS     32(BX), Y2
-	VMOVUPS     32(SI), Y3
-	VADDPS      Y3, Y2, Y2
-	VSUBPS      Y1, Y2, Y3
-	VADDPS      Y3, Y5, Y5
-	VFMADD231PS Y3, Y3, Y9
-	VMOVUPS     Y2, 32(DX)
-	VMOVUPS     64(BX), Y2
-	VMOVUPS     64(SI), Y3
-	VADDPS      Y3, Y2, Y2
-	VSUBPS      Y1, Y2, Y3
-	VADDPS      Y3, Y6, Y6
-	VFMADD231PS Y3, Y3, Y10
-	VMOVUPS     Y2, 64(DX)
-	VMOVUPS     96(BX), Y2
-	VMOVUPS     96(SI), Y3
-	VADDPS      Y3, Y2, Y2
-	VSUBPS      Y1, Y2, Y3
-	VADDPS      Y3, Y7, Y7
-	VFMADD231PS Y3, Y3, Y11
-	VMOVUPS     Y2, 96(DX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop29
-
-end30:
-	CMPQ R11, $+8
-	JLT  end32
-
-loop31:
-	VMOVUPS     (BX), Y2
-	VMOVUPS     (SI), Y3
-	VADDPS      Y3, Y2, Y2
-	VSUBPS      Y1, Y2, Y3
-	VADDPS      Y3, Y4, Y4
-	VFMADD231PS Y3, Y3, Y8
-	VMOVUPS     Y2, (DX)
-	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	ADDQ        $+32, SI
-	VMOVAPS     Y4, Y2
-	VMOVAPS     Y5, Y4
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y2, Y7
-	VMOVAPS     Y8, Y2
-	VMOVAPS     Y9, Y8
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y2, Y11
-	SUBQ        $+8, R11
-	CMPQ        R11, $+8
-	JGE         loop31
-
-end32:
-	TESTQ       R9, R9
-	JZ          end33
-	VMASKMOVPS  (BX), Y0, Y2
-	VMASKMOVPS  (SI), Y0, Y3
-	VADDPS      Y3, Y2, Y2
-	VSUBPS      Y1, Y2, Y3
-	VANDPS      Y3, Y0, Y3
-	VADDPS      Y3, Y4, Y4
-	VFMADD231PS Y3, Y3, Y8
-	VMASKMOVPS  Y2, Y0, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
-
-end33:
-	LEAQ         (R10)(R8*4), R10
-	VBROADCASTSS (SP), Y2
-	VMOVAPS      Y2, Y2
-	VBROADCASTSS 8(SP), Y3
-	VMOVAPS      Y3, Y3
-	VBROADCASTSS 16(SP), Y12
-	VMOVSS       X12, 24(SP)
-	VMOVAPS      Y1, Y1
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VADDPS       Y10, Y8, Y5
-	VADDPS       Y11, Y9, Y6
-	VADDPS       Y6, Y5, Y5
-	VMOVAPS      Y5, Y5
-	SUBQ         $0x01, DI
-	CMPQ         DI, $+1
-	JLT          end35
-
-loop34:
+loop12:
 	MOVQ         weight_base+96(FP), R11
 	MOVQ         bias_base+120(FP), R12
 	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   R8, X6, X6
+	VCVTSI2SSQ   DI, X6, X6
 	VBROADCASTSS X6, Y6
 	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VUCOMISS     X5, X6
-	JLS          end36
-	VADDPS       Y4, Y1, Y1
-	VXORPS       Y4, Y4, Y4
+	VADDPS       Y7, Y4, Y7
+	VSHUFPS      $0x4e, Y7, Y7, Y8
+	VADDPS       Y8, Y7, Y7
+	VSHUFPS      $0xb1, Y7, Y7, Y8
+	VADDPS       Y8, Y7, Y7
+	VDIVPS       Y6, Y7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y8
+	VSHUFPS      $0x4e, Y8, Y8, Y9
+	VADDPS       Y9, Y8, Y8
+	VSHUFPS      $0xb1, Y8, Y8, Y9
+	VADDPS       Y9, Y8, Y8
+	VDIVPS       Y6, Y8, Y6
+	VFNMADD231PS Y7, Y7, Y6
+	VMULPS       Y7, Y7, Y8
+	VUCOMISS     X6, X8
+	JLS          end14
+	VADDPS       Y7, Y1, Y1
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y13, Y13, Y13
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	MOVQ         R10, R13
-	MOVQ         R8, R14
+	MOVQ         R9, R13
+	MOVQ         DI, R14
 	CMPQ         R14, $+32
-	JLT          end38
+	JLT          end16
 
-loop37:
-	VMOVUPS     (R13), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	VMOVUPS     32(R13), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y9, Y9
-	VFMADD231PS Y12, Y12, Y6
-	VMOVUPS     64(R13), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y10, Y10
-	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     96(R13), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y11, Y11
-	VFMADD231PS Y12, Y12, Y8
+loop15:
+	VMOVUPS     (R13), Y14
+	VSUBPS      Y1, Y14, Y14
+	VADDPS      Y14, Y7, Y7
+	VFMADD231PS Y14, Y14, Y6
+	VMOVUPS     32(R13), Y14
+	VSUBPS      Y1, Y14, Y14
+	VADDPS      Y14, Y11, Y11
+	VFMADD231PS Y14, Y14, Y8
+	VMOVUPS     64(R13), Y14
+	VSUBPS      Y1, Y14, Y14
+	VADDPS      Y14, Y12, Y12
+	VFMADD231PS Y14, Y14, Y9
+	VMOVUPS     96(R13), Y14
+	VSUBPS      Y1, Y14, Y14
+	VADDPS      Y14, Y13, Y13
+	VFMADD231PS Y14, Y14, Y10
 	ADDQ        $+128, R13
 	SUBQ        $+32, R14
 	CMPQ        R14, $+32
-	JGE         loop37
+	JGE         loop15
 
-end38:
+end16:
 	CMPQ R14, $+8
-	JLT  end40
+	JLT  end18
 
-loop39:
-	VMOVUPS     (R13), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
+loop17:
+	VMOVUPS     (R13), Y14
+	VSUBPS      Y1, Y14, Y14
+	VADDPS      Y14, Y7, Y7
+	VFMADD231PS Y14, Y14, Y6
 	ADDQ        $+32, R13
-	VMOVAPS     Y4, Y12
-	VMOVAPS     Y9, Y4
-	VMOVAPS     Y10, Y9
-	VMOVAPS     Y11, Y10
+	VMOVAPS     Y7, Y14
+	VMOVAPS     Y11, Y7
 	VMOVAPS     Y12, Y11
-	VMOVAPS     Y5, Y12
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y12, Y8
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y14, Y13
+	VMOVAPS     Y6, Y14
+	VMOVAPS     Y8, Y6
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y14, Y10
 	SUBQ        $+8, R14
 	CMPQ        R14, $+8
-	JGE         loop39
+	JGE         loop17
 
-end40:
-	TESTQ       R9, R9
-	JZ          end41
-	VMASKMOVPS  (R13), Y0, Y12
-	VSUBPS      Y1, Y12, Y12
-	VANDPS      Y12, Y0, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	LEAQ        (R13)(R9*4), R13
+end18:
+	TESTQ       R8, R8
+	JZ          end19
+	VMASKMOVPS  (R13), Y0, Y14
+	VSUBPS      Y1, Y14, Y14
+	VANDPS      Y14, Y0, Y14
+	VADDPS      Y14, Y7, Y7
+	VFMADD231PS Y14, Y14, Y6
+	LEAQ        (R13)(R8*4), R13
 
-end41:
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VADDPS       Y7, Y5, Y5
+end19:
+	VADDPS       Y12, Y7, Y7
+	VADDPS       Y13, Y11, Y11
+	VADDPS       Y11, Y7, Y7
+	VADDPS       Y9, Y6, Y6
+	VADDPS       Y10, Y8, Y8
 	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   R8, X6, X6
-	VBROADCASTSS X6, Y6
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y5, Y5
+	VXORPS       X8, X8, X8
+	VCVTSI2SSQ   DI, X8, X8
+	VBROADCASTSS X8, Y8
+	VPERM2F128   $0x01, Y7, Y7, Y9
+	VADDPS       Y9, Y7, Y7
+	VSHUFPS      $0x4e, Y7, Y7, Y9
+	VADDPS       Y9, Y7, Y7
+	VSHUFPS      $0xb1, Y7, Y7, Y9
+	VADDPS       Y9, Y7, Y7
+	VDIVPS       Y8, Y7, Y7
+	VPERM2F128   $0x01, Y6, Y6, Y9
+	VADDPS       Y9, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y9
+	VADDPS       Y9, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y9
+	VADDPS       Y9, Y6, Y6
+	VDIVPS       Y8, Y6, Y6
+	VFNMADD231PS Y7, Y7, Y6
+	VMOVAPS      Y7, Y7
+	VMOVAPS      Y6, Y6
 
-end36:
-	VXORPS       Y6, Y6, Y6
-	VMAXPS       Y5, Y6, Y5
-	VBROADCASTSS eps+160(FP), Y6
-	VADDPS       Y6, Y5, Y5
-	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VSQRTPS      Y5, Y7
-	VDIVPS       Y7, Y6, Y6
+end14:
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y6, Y8, Y6
+	VBROADCASTSS eps+160(FP), Y8
+	VADDPS       Y8, Y6, Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y8
+	VSQRTPS      Y6, Y9
+	VDIVPS       Y9, Y8, Y8
 	VMOVSS       X1, (SP)
-	VMOVSS       X6, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y4, Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X5, R13
+	VMOVSS       X8, 8(SP)
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y7, Y9, Y7
+	VMULPS       Y8, Y7, Y7
+	VMOVSS       X7, 16(SP)
+	VMOVD        X6, R13
 	SUBL         $0x0d800001, R13
 	CMPL         R13, $0x71fffffe
-	JLS          end42
-	ADDQ         $+1, DI
-	JMP          end10
+	JLS          end20
+	ADDQ         $+1, R10
+	MOVQ         R10, ret+168(FP)
+	SUBQ         R10, R10
+	ADDQ         $+1, R10
+	JMP          end6
 
-end42:
-	CMPQ R8, $+15
-	JGT  else43
+end20:
+	CMPQ DI, $+15
+	JGT  else21
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Y1
 	VBROADCASTSS (SI), Y4
 	VADDPS       Y4, Y1, Y1
 	VMOVAPS      Y1, Y1
-	JMP          end44
+	JMP          end22
 
-else43:
+else21:
 	// Any number is right for a guess.
 	VMOVUPS    (BX), Y1
 	VMOVUPS    (SI), Y4
@@ -4176,26 +1683,26 @@ else43:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end44:
+end22:
 	VXORPS Y4, Y4, Y4
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R8, R13
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   DI, R13
 	CMPQ   R13, $+32
-	JLT    end46
+	JLT    end24
 
-loop45:
+loop23:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      (SI), Y13
 	VADDPS       Y13, Y12, Y12
 	VSUBPS       Y1, Y12, Y13
 	VADDPS       Y13, Y4, Y4
-	VFMADD231PS  Y13, Y13, Y5
+	VFMADD231PS  Y13, Y13, Y8
 	VMOVUPS      (CX), Y13
 	VSUBPS       Y2, Y13, Y13
 	VBROADCASTSS 24(SP), Y14
@@ -4209,8 +1716,8 @@ loop45:
 	VMOVUPS      32(SI), Y13
 	VADDPS       Y13, Y12, Y12
 	VSUBPS       Y1, Y12, Y13
-	VADDPS       Y13, Y9, Y9
-	VFMADD231PS  Y13, Y13, Y6
+	VADDPS       Y13, Y5, Y5
+	VFMADD231PS  Y13, Y13, Y9
 	VMOVUPS      32(CX), Y13
 	VSUBPS       Y2, Y13, Y13
 	VBROADCASTSS 24(SP), Y14
@@ -4224,8 +1731,8 @@ loop45:
 	VMOVUPS      64(SI), Y13
 	VADDPS       Y13, Y12, Y12
 	VSUBPS       Y1, Y12, Y13
-	VADDPS       Y13, Y10, Y10
-	VFMADD231PS  Y13, Y13, Y7
+	VADDPS       Y13, Y6, Y6
+	VFMADD231PS  Y13, Y13, Y10
 	VMOVUPS      64(CX), Y13
 	VSUBPS       Y2, Y13, Y13
 	VBROADCASTSS 24(SP), Y14
@@ -4239,8 +1746,8 @@ loop45:
 	VMOVUPS      96(SI), Y13
 	VADDPS       Y13, Y12, Y12
 	VSUBPS       Y1, Y12, Y13
-	VADDPS       Y13, Y11, Y11
-	VFMADD231PS  Y13, Y13, Y8
+	VADDPS       Y13, Y7, Y7
+	VFMADD231PS  Y13, Y13, Y11
 	VMOVUPS      96(CX), Y13
 	VSUBPS       Y2, Y13, Y13
 	VBROADCASTSS 24(SP), Y14
@@ -4259,19 +1766,19 @@ loop45:
 	ADDQ         $+128, R12
 	SUBQ         $+32, R13
 	CMPQ         R13, $+32
-	JGE          loop45
+	JGE          loop23
 
-end46:
+end24:
 	CMPQ R13, $+8
-	JLT  end48
+	JLT  end26
 
-loop47:
+loop25:
 	VMOVUPS      (BX), Y12
 	VMOVUPS      (SI), Y13
 	VADDPS       Y13, Y12, Y12
 	VSUBPS       Y1, Y12, Y13
 	VADDPS       Y13, Y4, Y4
-	VFMADD231PS  Y13, Y13, Y5
+	VFMADD231PS  Y13, Y13, Y8
 	VMOVUPS      (CX), Y13
 	VSUBPS       Y2, Y13, Y13
 	VBROADCASTSS 24(SP), Y14
@@ -4289,29 +1796,29 @@ loop47:
 	ADDQ         $+32, R11
 	ADDQ         $+32, R12
 	VMOVAPS      Y4, Y12
-	VMOVAPS      Y9, Y4
+	VMOVAPS      Y5, Y4
+	VMOVAPS      Y6, Y5
+	VMOVAPS      Y7, Y6
+	VMOVAPS      Y12, Y7
+	VMOVAPS      Y8, Y12
+	VMOVAPS      Y9, Y8
 	VMOVAPS      Y10, Y9
 	VMOVAPS      Y11, Y10
 	VMOVAPS      Y12, Y11
-	VMOVAPS      Y5, Y12
-	VMOVAPS      Y6, Y5
-	VMOVAPS      Y7, Y6
-	VMOVAPS      Y8, Y7
-	VMOVAPS      Y12, Y8
 	SUBQ         $+8, R13
 	CMPQ         R13, $+8
-	JGE          loop47
+	JGE          loop25
 
-end48:
-	TESTQ        R9, R9
-	JZ           end49
+end26:
+	TESTQ        R8, R8
+	JZ           end27
 	VMASKMOVPS   (BX), Y0, Y12
 	VMASKMOVPS   (SI), Y0, Y13
 	VADDPS       Y13, Y12, Y12
 	VSUBPS       Y1, Y12, Y13
 	VANDPS       Y13, Y0, Y13
 	VADDPS       Y13, Y4, Y4
-	VFMADD231PS  Y13, Y13, Y5
+	VFMADD231PS  Y13, Y13, Y8
 	VMASKMOVPS   (CX), Y0, Y13
 	VSUBPS       Y2, Y13, Y2
 	VBROADCASTSS 24(SP), Y13
@@ -4321,16 +1828,16 @@ end48:
 	VFMADD213PS  Y13, Y3, Y2
 	VMASKMOVPS   Y12, Y0, (DX)
 	VMASKMOVPS   Y2, Y0, (AX)
-	LEAQ         (DX)(R9*4), DX
-	LEAQ         (BX)(R9*4), BX
-	LEAQ         (SI)(R9*4), SI
-	LEAQ         (AX)(R9*4), AX
-	LEAQ         (CX)(R9*4), CX
-	LEAQ         (R11)(R9*4), R11
-	LEAQ         (R12)(R9*4), R12
+	LEAQ         (DX)(R8*4), DX
+	LEAQ         (BX)(R8*4), BX
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (AX)(R8*4), AX
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (R11)(R8*4), R11
+	LEAQ         (R12)(R8*4), R12
 
-end49:
-	LEAQ         (R10)(R8*4), R10
+end27:
+	LEAQ         (R9)(DI*4), R9
 	VBROADCASTSS (SP), Y2
 	VMOVAPS      Y2, Y2
 	VBROADCASTSS 8(SP), Y3
@@ -4338,87 +1845,378 @@ end49:
 	VBROADCASTSS 16(SP), Y12
 	VMOVSS       X12, 24(SP)
 	VMOVAPS      Y1, Y1
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VMOVAPS      Y4, Y4
+	VADDPS       Y6, Y4, Y4
 	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
+	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y10, Y8, Y5
+	VADDPS       Y11, Y9, Y6
 	VADDPS       Y6, Y5, Y5
 	VMOVAPS      Y5, Y5
-	SUBQ         $+1, DI
-	CMPQ         DI, $+1
-	JGE          loop34
+	SUBQ         $+1, R10
+	CMPQ         R10, $+1
+	JGE          loop12
+
+end13:
+	ADDQ $+3, R10
+	JMP  end5
+
+end7:
+end6:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+1
+	JGT  else29
+	JMP  end28
+
+else29:
+	MOVQ weight_base+96(FP), R11
+	MOVQ bias_base+120(FP), R12
+	MOVQ DI, R13
+	CMPQ R13, $+32
+	JLT  end32
+
+loop31:
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y2, Y6, Y6
+	VBROADCASTSS 24(SP), Y7
+	VFMADD213PS  Y7, Y3, Y6
+	VMOVUPS      (R11), Y7
+	VMOVUPS      (R12), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VMOVUPS      Y6, (AX)
+	VMOVUPS      32(CX), Y6
+	VSUBPS       Y2, Y6, Y6
+	VBROADCASTSS 24(SP), Y7
+	VFMADD213PS  Y7, Y3, Y6
+	VMOVUPS      32(R11), Y7
+	VMOVUPS      32(R12), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VMOVUPS      Y6, 32(AX)
+	VMOVUPS      64(CX), Y6
+	VSUBPS       Y2, Y6, Y6
+	VBROADCASTSS 24(SP), Y7
+	VFMADD213PS  Y7, Y3, Y6
+	VMOVUPS      64(R11), Y7
+	VMOVUPS      64(R12), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VMOVUPS      Y6, 64(AX)
+	VMOVUPS      96(CX), Y6
+	VSUBPS       Y2, Y6, Y6
+	VBROADCASTSS 24(SP), Y7
+	VFMADD213PS  Y7, Y3, Y6
+	VMOVUPS      96(R11), Y7
+	VMOVUPS      96(R12), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VMOVUPS      Y6, 96(AX)
+	ADDQ         $+128, AX
+	ADDQ         $+128, CX
+	ADDQ         $+128, R11
+	ADDQ         $+128, R12
+	SUBQ         $+32, R13
+	CMPQ         R13, $+32
+	JGE          loop31
+
+end32:
+	CMPQ R13, $+8
+	JLT  end34
+
+loop33:
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y2, Y6, Y6
+	VBROADCASTSS 24(SP), Y7
+	VFMADD213PS  Y7, Y3, Y6
+	VMOVUPS      (R11), Y7
+	VMOVUPS      (R12), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VMOVUPS      Y6, (AX)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	ADDQ         $+32, R11
+	ADDQ         $+32, R12
+	SUBQ         $+8, R13
+	CMPQ         R13, $+8
+	JGE          loop33
+
+end34:
+	TESTQ        R8, R8
+	JZ           end35
+	VMASKMOVPS   (CX), Y0, Y6
+	VSUBPS       Y2, Y6, Y6
+	VBROADCASTSS 24(SP), Y7
+	VFMADD213PS  Y7, Y3, Y6
+	VMASKMOVPS   (R11), Y0, Y7
+	VMASKMOVPS   (R12), Y0, Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VMASKMOVPS   Y6, Y0, (AX)
+	LEAQ         (AX)(R8*4), AX
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (R11)(R8*4), R11
+	LEAQ         (R12)(R8*4), R12
 
 end35:
-	MOVQ         weight_base+96(FP), DX
-	MOVQ         bias_base+120(FP), BX
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   R8, X6, X6
-	VBROADCASTSS X6, Y6
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VUCOMISS     X5, X6
-	JLS          end50
-	VADDPS       Y4, Y1, Y1
-	VXORPS       Y4, Y4, Y4
+end28:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+0
+	JGT  else37
+	JMP  end36
+
+else37:
+	CMPQ R10, $+1
+	JGT  else39
+	JMP  end36
+
+else39:
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   DI, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y4, Y4, Y3
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VADDPS       Y6, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y5, Y5, Y6
+	VADDPS       Y6, Y5, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y7
+	VADDPS       Y7, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y7
+	VADDPS       Y7, Y6, Y6
+	VDIVPS       Y2, Y6, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y6
+	VUCOMISS     X2, X6
+	JLS          end41
+	VADDPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
 	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
 	VXORPS       Y11, Y11, Y11
-	VXORPS       Y5, Y5, Y5
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	MOVQ         R10, SI
-	MOVQ         R8, R11
-	CMPQ         R11, $+32
-	JLT          end52
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+	CMPQ         R12, $+32
+	JLT          end43
 
-loop51:
-	VMOVUPS     (SI), Y12
+loop42:
+	VMOVUPS     (R11), Y12
 	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	VMOVUPS     32(SI), Y12
+	VADDPS      Y12, Y3, Y3
+	VFMADD231PS Y12, Y12, Y2
+	VMOVUPS     32(R11), Y12
 	VSUBPS      Y1, Y12, Y12
 	VADDPS      Y12, Y9, Y9
 	VFMADD231PS Y12, Y12, Y6
-	VMOVUPS     64(SI), Y12
+	VMOVUPS     64(R11), Y12
 	VSUBPS      Y1, Y12, Y12
 	VADDPS      Y12, Y10, Y10
 	VFMADD231PS Y12, Y12, Y7
-	VMOVUPS     96(SI), Y12
+	VMOVUPS     96(R11), Y12
 	VSUBPS      Y1, Y12, Y12
 	VADDPS      Y12, Y11, Y11
 	VFMADD231PS Y12, Y12, Y8
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop42
+
+end43:
+	CMPQ R12, $+8
+	JLT  end45
+
+loop44:
+	VMOVUPS     (R11), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y3, Y3
+	VFMADD231PS Y12, Y12, Y2
+	ADDQ        $+32, R11
+	VMOVAPS     Y3, Y12
+	VMOVAPS     Y9, Y3
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y2, Y12
+	VMOVAPS     Y6, Y2
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
+	JGE         loop44
+
+end45:
+	TESTQ       R8, R8
+	JZ          end46
+	VMASKMOVPS  (R11), Y0, Y12
+	VSUBPS      Y1, Y12, Y12
+	VANDPS      Y12, Y0, Y12
+	VADDPS      Y12, Y3, Y3
+	VFMADD231PS Y12, Y12, Y2
+	LEAQ        (R11)(R8*4), R11
+
+end46:
+	VADDPS       Y10, Y3, Y3
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y7, Y2, Y2
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   DI, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y7
+	VADDPS       Y7, Y3, Y3
+	VDIVPS       Y6, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y7
+	VADDPS       Y7, Y2, Y2
+	VDIVPS       Y6, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y2, Y2
+
+end41:
+	VXORPS       Y6, Y6, Y6
+	VMAXPS       Y2, Y6, Y2
+	VBROADCASTSS eps+160(FP), Y6
+	VADDPS       Y6, Y2, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y6
+	VSQRTPS      Y2, Y7
+	VDIVPS       Y7, Y6, Y6
+	VMOVSS       X1, (SP)
+	VMOVSS       X6, 8(SP)
+	VXORPS       Y7, Y7, Y7
+	VSUBPS       Y3, Y7, Y3
+	VMULPS       Y6, Y3, Y3
+	VMOVSS       X3, 16(SP)
+	VMOVD        X2, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end47
+	SUBQ         $0x01, R10
+	MOVQ         R10, ret+168(FP)
+	JMP          end2
+
+end47:
+	LEAQ         (R9)(DI*4), R9
+	VBROADCASTSS (SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 8(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 16(SP), Y6
+	VMOVSS       X6, 24(SP)
+
+end36:
+	CMPQ R10, $+2
+	JGT  else49
+	JMP  end48
+
+else49:
+	CMPQ DI, $+15
+	JGT  else51
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Y1
+	VBROADCASTSS (SI), Y4
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y1
+	JMP          end52
+
+else51:
+	// Any number is right for a guess.
+	VMOVUPS    (BX), Y1
+	VMOVUPS    (SI), Y4
+	VADDPS     Y4, Y1, Y1
+	VMOVUPS    32(BX), Y4
+	VMOVUPS    32(SI), Y5
+	VADDPS     Y5, Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y4
+	VADDPS     Y4, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y4
+	VADDPS     Y4, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y4
+	VADDPS     Y4, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end52:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   DI, R11
+	CMPQ   R11, $+32
+	JLT    end54
+
+loop53:
+	VMOVUPS     (BX), Y12
+	VMOVUPS     (SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y4, Y4
+	VFMADD231PS Y13, Y13, Y5
+	VMOVUPS     Y12, (DX)
+	VMOVUPS     32(BX), Y12
+	VMOVUPS     32(SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y9, Y9
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     Y12, 32(DX)
+	VMOVUPS     64(BX), Y12
+	VMOVUPS     64(SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     Y12, 64(DX)
+	VMOVUPS     96(BX), Y12
+	VMOVUPS     96(SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     Y12, 96(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop51
+	JGE         loop53
 
-end52:
+end54:
 	CMPQ R11, $+8
-	JLT  end54
+	JLT  end56
 
-loop53:
-	VMOVUPS     (SI), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
+loop55:
+	VMOVUPS     (BX), Y12
+	VMOVUPS     (SI), Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VADDPS      Y13, Y4, Y4
+	VFMADD231PS Y13, Y13, Y5
+	VMOVUPS     Y12, (DX)
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
 	ADDQ        $+32, SI
 	VMOVAPS     Y4, Y12
 	VMOVAPS     Y9, Y4
@@ -4432,249 +2230,43 @@ loop53:
 	VMOVAPS     Y12, Y8
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop53
-
-end54:
-	TESTQ       R9, R9
-	JZ          end55
-	VMASKMOVPS  (SI), Y0, Y12
-	VSUBPS      Y1, Y12, Y12
-	VANDPS      Y12, Y0, Y12
-	VADDPS      Y12, Y4, Y4
-	VFMADD231PS Y12, Y12, Y5
-	LEAQ        (SI)(R9*4), SI
-
-end55:
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y6, Y6
-	VADDPS       Y6, Y5, Y5
-	VXORPS       X6, X6, X6
-	VCVTSI2SSQ   R8, X6, X6
-	VBROADCASTSS X6, Y6
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0x4e, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VSHUFPS      $0xb1, Y5, Y5, Y7
-	VADDPS       Y7, Y5, Y5
-	VDIVPS       Y6, Y5, Y5
-	VFNMADD231PS Y4, Y4, Y5
-	VMOVAPS      Y4, Y4
-	VMOVAPS      Y5, Y5
-
-end50:
-	VXORPS       Y6, Y6, Y6
-	VMAXPS       Y5, Y6, Y5
-	VBROADCASTSS eps+160(FP), Y6
-	VADDPS       Y6, Y5, Y5
-	VBROADCASTSS f32_3f800000<>+0(SB), Y6
-	VSQRTPS      Y5, Y7
-	VDIVPS       Y7, Y6, Y6
-	VMOVSS       X1, (SP)
-	VMOVSS       X6, 8(SP)
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y4, Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VMOVSS       X1, 16(SP)
-	VMOVD        X5, SI
-	SUBL         $0x0d800001, SI
-	CMPL         SI, $0x71fffffe
-	JLS          end56
-	ADDQ         $+1, DI
-	JMP          end10
+	JGE         loop55
 
 end56:
-	MOVQ R8, SI
-	CMPQ SI, $+32
-	JLT  end58
+	TESTQ       R8, R8
+	JZ          end57
+	VMASKMOVPS  (BX), Y0, Y12
+	VMASKMOVPS  (SI), Y0, Y13
+	VADDPS      Y13, Y12, Y12
+	VSUBPS      Y1, Y12, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y4, Y4
+	VFMADD231PS Y13, Y13, Y5
+	VMASKMOVPS  Y12, Y0, (DX)
+	LEAQ        (DX)(R8*4), DX
+	LEAQ        (BX)(R8*4), BX
+	LEAQ        (SI)(R8*4), SI
 
-loop57:
-	VMOVUPS      (CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      (DX), Y4
-	VMOVUPS      (BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, (AX)
-	VMOVUPS      32(CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      32(DX), Y4
-	VMOVUPS      32(BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      64(CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      64(DX), Y4
-	VMOVUPS      64(BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, 64(AX)
-	VMOVUPS      96(CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      96(BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, 96(AX)
-	ADDQ         $+128, AX
-	ADDQ         $+128, CX
-	ADDQ         $+128, DX
-	ADDQ         $+128, BX
-	SUBQ         $+32, SI
-	CMPQ         SI, $+32
-	JGE          loop57
+end57:
+	VMOVAPS Y1, Y1
+	VADDPS  Y10, Y4, Y4
+	VADDPS  Y11, Y9, Y9
+	VADDPS  Y9, Y4, Y4
+	VMOVAPS Y4, Y4
+	VADDPS  Y7, Y5, Y5
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVAPS Y5, Y5
 
-end58:
-	CMPQ SI, $+8
-	JLT  end60
+end48:
+end5:
+	SUBQ $+1, R10
+	CMPQ R10, $+1
+	JGE  loop3
 
-loop59:
-	VMOVUPS      (CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      (DX), Y4
-	VMOVUPS      (BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, (AX)
-	ADDQ         $+32, AX
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	ADDQ         $+32, BX
-	SUBQ         $+8, SI
-	CMPQ         SI, $+8
-	JGE          loop59
-
-end60:
-	TESTQ        R9, R9
-	JZ           end61
-	VMASKMOVPS   (CX), Y0, Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y2
-	VFMADD213PS  Y2, Y3, Y1
-	VMASKMOVPS   (DX), Y0, Y2
-	VMASKMOVPS   (BX), Y0, Y3
-	VFMADD213PS  Y3, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (AX)
-	LEAQ         (AX)(R9*4), AX
-	LEAQ         (CX)(R9*4), CX
-	LEAQ         (DX)(R9*4), DX
-	LEAQ         (BX)(R9*4), BX
-
-end61:
-	LEAQ         (R10)(R8*4), R10
-	VBROADCASTSS (SP), Y1
-	VMOVAPS      Y1, Y2
-	VBROADCASTSS 8(SP), Y1
-	VMOVAPS      Y1, Y3
-	VBROADCASTSS 16(SP), Y1
-	VMOVSS       X1, 24(SP)
-
-end12:
-end10:
-	MOVQ weight_base+96(FP), DX
-	MOVQ bias_base+120(FP), BX
-	MOVQ R8, SI
-	CMPQ SI, $+32
-	JLT  end63
-
-loop62:
-	VMOVUPS      (CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      (DX), Y4
-	VMOVUPS      (BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, (AX)
-	VMOVUPS      32(CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      32(DX), Y4
-	VMOVUPS      32(BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      64(CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      64(DX), Y4
-	VMOVUPS      64(BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, 64(AX)
-	VMOVUPS      96(CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      96(DX), Y4
-	VMOVUPS      96(BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, 96(AX)
-	ADDQ         $+128, AX
-	ADDQ         $+128, CX
-	ADDQ         $+128, DX
-	ADDQ         $+128, BX
-	SUBQ         $+32, SI
-	CMPQ         SI, $+32
-	JGE          loop62
-
-end63:
-	CMPQ SI, $+8
-	JLT  end65
-
-loop64:
-	VMOVUPS      (CX), Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y4
-	VFMADD213PS  Y4, Y3, Y1
-	VMOVUPS      (DX), Y4
-	VMOVUPS      (BX), Y5
-	VFMADD213PS  Y5, Y4, Y1
-	VMOVUPS      Y1, (AX)
-	ADDQ         $+32, AX
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	ADDQ         $+32, BX
-	SUBQ         $+8, SI
-	CMPQ         SI, $+8
-	JGE          loop64
-
-end65:
-	TESTQ        R9, R9
-	JZ           end66
-	VMASKMOVPS   (CX), Y0, Y1
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS 24(SP), Y2
-	VFMADD213PS  Y2, Y3, Y1
-	VMASKMOVPS   (DX), Y0, Y2
-	VMASKMOVPS   (BX), Y0, Y3
-	VFMADD213PS  Y3, Y2, Y1
-	VMASKMOVPS   Y1, Y0, (AX)
-	LEAQ         (AX)(R9*4), AX
-	LEAQ         (CX)(R9*4), CX
-	LEAQ         (DX)(R9*4), DX
-	LEAQ         (BX)(R9*4), BX
-
-end66:
+end4:
 end2:
 end1:
-	MOVQ DI, ret+168(FP)
 	VZEROUPPER
 	RET
 
@@ -4683,179 +2275,50 @@ end1:
 TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-104
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	MOVQ         rows+72(FP), DX
-	MOVQ         cols+80(FP), BX
+	MOVQ         cols+80(FP), DX
 	VBROADCASTSS eps+88(FP), Y0
+	MOVQ         rows+72(FP), BX
+	SUBQ         BX, BX
+	MOVQ         BX, ret+96(FP)
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   BX, X1, X1
+	VCVTSI2SSQ   DX, X1, X1
 	VBROADCASTSS X1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	MOVQ         BX, SI
-	ANDQ         $+7, SI
-	LEAQ         lanes8<>+0(SB), DI
-	MOVQ         $0x00000008, R8
-	SUBQ         SI, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y4
-	MOVQ         CX, DI
-	TESTQ        DX, DX
+	MOVQ         DX, BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y4
+	MOVQ         CX, SI
+	MOVQ         rows+72(FP), DI
+	TESTQ        DI, DI
 	JZ           end1
-	SUBQ         $0x01, DX
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         BX, R8
-	CMPQ         R8, $+32
+	ADDQ         $+2, DI
+	CMPQ         DI, $+1
 	JLT          end4
 
 loop3:
-	VMOVUPS     (DI), Y7
-	VFMADD231PS Y7, Y7, Y2
-	VMOVUPS     32(DI), Y7
-	VFMADD231PS Y7, Y7, Y3
-	VMOVUPS     64(DI), Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     96(DI), Y7
-	VFMADD231PS Y7, Y7, Y6
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop3
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else8
+	JMP  end7
 
-end4:
-	CMPQ R8, $+8
-	JLT  end6
+else8:
+	CMPQ DI, $+2
+	JGT  else10
+	JMP  end7
 
-loop5:
-	VMOVUPS     (DI), Y7
-	VFMADD231PS Y7, Y7, Y2
-	ADDQ        $+32, DI
-	VMOVAPS     Y2, Y7
-	VMOVAPS     Y3, Y2
-	VMOVAPS     Y5, Y3
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop5
+else10:
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end13
 
-end6:
-	TESTQ       SI, SI
-	JZ          end7
-	VMASKMOVPS  (DI), Y4, Y7
-	VFMADD231PS Y7, Y7, Y2
-	LEAQ        (DI)(SI*4), DI
-
-end7:
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VMOVAPS      Y2, Y2
-	CMPQ         DX, $+0
-	JGT          else9
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VADDPS       Y0, Y1, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VSQRTPS      Y0, Y2
-	VDIVPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y2
-	VMOVD        X0, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end11
-	ADDQ         $+1, DX
-	JMP          end2
-
-end11:
-	VMOVAPS Y2, Y3
-	JMP     end10
-
-else9:
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y2
-	VADDPS       Y0, Y2, Y3
-	VBROADCASTSS f32_3f800000<>+0(SB), Y2
-	VSQRTPS      Y3, Y5
-	VDIVPS       Y5, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VMOVD        X3, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end12
-	ADDQ         $+1, DX
-	JMP          end2
-
-end12:
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end14
-
-loop13:
-	VMOVUPS     (DI), Y3
-	VFMADD231PS Y3, Y3, Y5
-	VMOVUPS     32(DI), Y3
-	VFMADD231PS Y3, Y3, Y6
-	VMOVUPS     64(DI), Y3
-	VFMADD231PS Y3, Y3, Y7
-	VMOVUPS     96(DI), Y3
-	VFMADD231PS Y3, Y3, Y8
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop13
-
-end14:
-	CMPQ R8, $+8
-	JLT  end16
-
-loop15:
-	VMOVUPS     (DI), Y3
-	VFMADD231PS Y3, Y3, Y5
-	ADDQ        $+32, DI
-	VMOVAPS     Y5, Y3
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	VMOVAPS     Y8, Y7
-	VMOVAPS     Y3, Y8
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop15
-
-end16:
-	TESTQ       SI, SI
-	JZ          end17
-	VMASKMOVPS  (DI), Y4, Y3
-	VFMADD231PS Y3, Y3, Y5
-	LEAQ        (DI)(SI*4), DI
-
-end17:
-	VMOVAPS Y2, Y3
-	VADDPS  Y7, Y5, Y2
-	VADDPS  Y8, Y6, Y5
-	VADDPS  Y5, Y2, Y2
-	VMOVAPS Y2, Y2
-	SUBQ    $0x01, DX
-	CMPQ    DX, $+1
-	JLT     end19
-
-loop18:
+loop12:
 	MOVQ         weight_base+48(FP), R8
 	VPERM2F128   $0x01, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
@@ -4872,69 +2335,72 @@ loop18:
 	VMOVD        X5, R9
 	SUBL         $0x0d800001, R9
 	CMPL         R9, $0x71fffffe
-	JLS          end20
-	ADDQ         $+1, DX
-	JMP          end8
+	JLS          end14
+	ADDQ         $+1, DI
+	MOVQ         DI, ret+96(FP)
+	SUBQ         DI, DI
+	ADDQ         $+1, DI
+	JMP          end6
 
-end20:
+end14:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   BX, R9
+	MOVQ   DX, R9
 	CMPQ   R9, $+32
-	JLT    end22
+	JLT    end16
 
-loop21:
-	VMOVUPS     (DI), Y9
+loop15:
+	VMOVUPS     (SI), Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMOVUPS     (CX), Y9
 	VMULPS      Y3, Y9, Y9
 	VMOVUPS     (R8), Y10
 	VMULPS      Y10, Y9, Y9
 	VMOVUPS     Y9, (AX)
-	VMOVUPS     32(DI), Y9
+	VMOVUPS     32(SI), Y9
 	VFMADD231PS Y9, Y9, Y6
 	VMOVUPS     32(CX), Y9
 	VMULPS      Y3, Y9, Y9
 	VMOVUPS     32(R8), Y10
 	VMULPS      Y10, Y9, Y9
 	VMOVUPS     Y9, 32(AX)
-	VMOVUPS     64(DI), Y9
+	VMOVUPS     64(SI), Y9
 	VFMADD231PS Y9, Y9, Y7
 	VMOVUPS     64(CX), Y9
 	VMULPS      Y3, Y9, Y9
 	VMOVUPS     64(R8), Y10
 	VMULPS      Y10, Y9, Y9
 	VMOVUPS     Y9, 64(AX)
-	VMOVUPS     96(DI), Y9
+	VMOVUPS     96(SI), Y9
 	VFMADD231PS Y9, Y9, Y8
 	VMOVUPS     96(CX), Y9
 	VMULPS      Y3, Y9, Y9
 	VMOVUPS     96(R8), Y10
 	VMULPS      Y10, Y9, Y9
 	VMOVUPS     Y9, 96(AX)
-	ADDQ        $+128, DI
+	ADDQ        $+128, SI
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop21
+	JGE         loop15
 
-end22:
+end16:
 	CMPQ R9, $+8
-	JLT  end24
+	JLT  end18
 
-loop23:
-	VMOVUPS     (DI), Y9
+loop17:
+	VMOVUPS     (SI), Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMOVUPS     (CX), Y9
 	VMULPS      Y3, Y9, Y9
 	VMOVUPS     (R8), Y10
 	VMULPS      Y10, Y9, Y9
 	VMOVUPS     Y9, (AX)
-	ADDQ        $+32, DI
+	ADDQ        $+32, SI
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R8
@@ -4945,316 +2411,124 @@ loop23:
 	VMOVAPS     Y9, Y8
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
-	JGE         loop23
+	JGE         loop17
 
-end24:
-	TESTQ       SI, SI
-	JZ          end25
-	VMASKMOVPS  (DI), Y4, Y9
+end18:
+	TESTQ       BX, BX
+	JZ          end19
+	VMASKMOVPS  (SI), Y4, Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMASKMOVPS  (CX), Y4, Y9
 	VMULPS      Y3, Y9, Y3
 	VMASKMOVPS  (R8), Y4, Y9
 	VMULPS      Y9, Y3, Y3
 	VMASKMOVPS  Y3, Y4, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (AX)(SI*4), AX
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (R8)(SI*4), R8
+	LEAQ        (SI)(BX*4), SI
+	LEAQ        (AX)(BX*4), AX
+	LEAQ        (CX)(BX*4), CX
+	LEAQ        (R8)(BX*4), R8
 
-end25:
+end19:
 	VMOVAPS Y2, Y3
 	VADDPS  Y7, Y5, Y2
 	VADDPS  Y8, Y6, Y5
 	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
-	SUBQ    $+1, DX
-	CMPQ    DX, $+1
-	JGE     loop18
+	SUBQ    $+1, DI
+	CMPQ    DI, $+1
+	JGE     loop12
 
-end19:
-	MOVQ         weight_base+48(FP), DI
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VADDPS       Y0, Y1, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VSQRTPS      Y0, Y2
-	VDIVPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y2
-	VMOVD        X0, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end26
-	ADDQ         $+1, DX
-	JMP          end8
-
-end26:
-	MOVQ BX, R8
-	CMPQ R8, $+32
-	JLT  end28
-
-loop27:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop27
-
-end28:
-	CMPQ R8, $+8
-	JLT  end30
-
-loop29:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JGE     loop29
-
-end30:
-	TESTQ      SI, SI
-	JZ         end31
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DI), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DI)(SI*4), DI
-
-end31:
-	VMOVAPS Y2, Y3
-
-end10:
-end8:
-	MOVQ weight_base+48(FP), DI
-	CMPQ BX, $+32
-	JLT  end33
-
-loop32:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop32
-
-end33:
-	CMPQ BX, $+8
-	JLT  end35
-
-loop34:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DI
-	SUBQ    $+8, BX
-	CMPQ    BX, $+8
-	JGE     loop34
-
-end35:
-	TESTQ      SI, SI
-	JZ         end36
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DI), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DI)(SI*4), DI
-
-end36:
-end2:
-end1:
-	MOVQ DX, ret+96(FP)
-	VZEROUPPER
-	RET
-
-// func addRMSNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
-// Requires: AVX, AVX2, FMA3
-TEXT ·addRMSNormRowsAVX2(SB), NOSPLIT, $0-152
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         sum_base+24(FP), CX
-	MOVQ         rows+120(FP), DX
-	MOVQ         cols+128(FP), BX
-	VBROADCASTSS eps+136(FP), Y0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   BX, X1, X1
-	VBROADCASTSS X1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	MOVQ         BX, SI
-	ANDQ         $+7, SI
-	LEAQ         lanes8<>+0(SB), DI
-	MOVQ         $0x00000008, R8
-	SUBQ         SI, R8
-	LEAQ         (DI)(R8*4), DI
-	VMOVUPS      (DI), Y4
-	MOVQ         CX, DI
-	MOVQ         x_base+48(FP), R8
-	MOVQ         residual_base+72(FP), R9
-	TESTQ        DX, DX
-	JZ           end1
-	SUBQ         $0x01, DX
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         BX, R10
-	CMPQ         R10, $+32
-	JLT          end4
-
-loop3:
-	VMOVUPS     (R8), Y7
-	VMOVUPS     (R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y2
-	VMOVUPS     Y7, (DI)
-	VMOVUPS     32(R8), Y7
-	VMOVUPS     32(R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y3
-	VMOVUPS     Y7, 32(DI)
-	VMOVUPS     64(R8), Y7
-	VMOVUPS     64(R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     Y7, 64(DI)
-	VMOVUPS     96(R8), Y7
-	VMOVUPS     96(R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y6
-	VMOVUPS     Y7, 96(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop3
-
-end4:
-	CMPQ R10, $+8
-	JLT  end6
-
-loop5:
-	VMOVUPS     (R8), Y7
-	VMOVUPS     (R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y2
-	VMOVUPS     Y7, (DI)
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	VMOVAPS     Y2, Y7
-	VMOVAPS     Y3, Y2
-	VMOVAPS     Y5, Y3
-	VMOVAPS     Y6, Y5
-	VMOVAPS     Y7, Y6
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop5
-
-end6:
-	TESTQ       SI, SI
-	JZ          end7
-	VMASKMOVPS  (R8), Y4, Y7
-	VMASKMOVPS  (R9), Y4, Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y2
-	VMASKMOVPS  Y7, Y4, (DI)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
+end13:
+	ADDQ $+3, DI
+	JMP  end5
 
 end7:
-	VADDPS       Y5, Y2, Y2
-	VADDPS       Y6, Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VMOVAPS      Y2, Y2
-	CMPQ         DX, $+0
-	JGT          else9
-	VPERM2F128   $0x01, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VADDPS       Y0, Y1, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VSQRTPS      Y0, Y2
-	VDIVPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y2
-	VMOVD        X0, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end11
-	ADDQ         $+1, DX
-	JMP          end2
+end6:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else21
+	JMP  end20
 
-end11:
-	VMOVAPS Y2, Y3
-	JMP     end10
+else21:
+	MOVQ weight_base+48(FP), R8
+	MOVQ DX, R9
+	CMPQ R9, $+32
+	JLT  end24
 
-else9:
+loop23:
+	VMOVUPS (CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS (R8), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)
+	VMOVUPS 32(CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS 32(R8), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(AX)
+	VMOVUPS 64(CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS 64(R8), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 64(AX)
+	VMOVUPS 96(CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS 96(R8), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop23
+
+end24:
+	CMPQ R9, $+8
+	JLT  end26
+
+loop25:
+	VMOVUPS (CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS (R8), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, R8
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
+	JGE     loop25
+
+end26:
+	TESTQ      BX, BX
+	JZ         end27
+	VMASKMOVPS (CX), Y4, Y5
+	VMULPS     Y3, Y5, Y5
+	VMASKMOVPS (R8), Y4, Y6
+	VMULPS     Y6, Y5, Y5
+	VMASKMOVPS Y5, Y4, (AX)
+	LEAQ       (AX)(BX*4), AX
+	LEAQ       (CX)(BX*4), CX
+	LEAQ       (R8)(BX*4), R8
+
+end27:
+end20:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else29
+	JMP  end28
+
+else29:
+	CMPQ DI, $+1
+	JGT  else31
+	JMP  end28
+
+else31:
 	VPERM2F128   $0x01, Y2, Y2, Y3
 	VADDPS       Y3, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y3
@@ -5267,95 +2541,138 @@ else9:
 	VSQRTPS      Y3, Y5
 	VDIVPS       Y5, Y2, Y2
 	VMOVAPS      Y2, Y2
-	VMOVD        X3, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end12
-	ADDQ         $+1, DX
+	VMOVD        X3, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end33
+	SUBQ         $0x01, DI
+	MOVQ         DI, ret+96(FP)
 	JMP          end2
 
-end12:
+end33:
+	VMOVAPS Y2, Y3
+
+end28:
+	CMPQ DI, $+2
+	JGT  else35
+	JMP  end34
+
+else35:
+	VXORPS Y2, Y2, Y2
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   BX, R10
-	CMPQ   R10, $+32
-	JLT    end14
+	MOVQ   DX, R8
+	CMPQ   R8, $+32
+	JLT    end38
 
-loop13:
-	VMOVUPS     (R8), Y3
-	VMOVUPS     (R9), Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y3, Y3, Y5
-	VMOVUPS     Y3, (DI)
-	VMOVUPS     32(R8), Y3
-	VMOVUPS     32(R9), Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y3, Y3, Y6
-	VMOVUPS     Y3, 32(DI)
-	VMOVUPS     64(R8), Y3
-	VMOVUPS     64(R9), Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y3, Y3, Y7
-	VMOVUPS     Y3, 64(DI)
-	VMOVUPS     96(R8), Y3
-	VMOVUPS     96(R9), Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y3, Y3, Y8
-	VMOVUPS     Y3, 96(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop13
+loop37:
+	VMOVUPS     (SI), Y8
+	VFMADD231PS Y8, Y8, Y2
+	VMOVUPS     32(SI), Y8
+	VFMADD231PS Y8, Y8, Y5
+	VMOVUPS     64(SI), Y8
+	VFMADD231PS Y8, Y8, Y6
+	VMOVUPS     96(SI), Y8
+	VFMADD231PS Y8, Y8, Y7
+	ADDQ        $+128, SI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop37
 
-end14:
-	CMPQ R10, $+8
-	JLT  end16
+end38:
+	CMPQ R8, $+8
+	JLT  end40
 
-loop15:
-	VMOVUPS     (R8), Y3
-	VMOVUPS     (R9), Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y3, Y3, Y5
-	VMOVUPS     Y3, (DI)
-	ADDQ        $+32, DI
-	ADDQ        $+32, R8
-	ADDQ        $+32, R9
-	VMOVAPS     Y5, Y3
+loop39:
+	VMOVUPS     (SI), Y8
+	VFMADD231PS Y8, Y8, Y2
+	ADDQ        $+32, SI
+	VMOVAPS     Y2, Y8
+	VMOVAPS     Y5, Y2
 	VMOVAPS     Y6, Y5
 	VMOVAPS     Y7, Y6
 	VMOVAPS     Y8, Y7
-	VMOVAPS     Y3, Y8
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop15
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop39
 
-end16:
-	TESTQ       SI, SI
-	JZ          end17
-	VMASKMOVPS  (R8), Y4, Y3
-	VMASKMOVPS  (R9), Y4, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y3, Y3, Y5
-	VMASKMOVPS  Y3, Y4, (DI)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
+end40:
+	TESTQ       BX, BX
+	JZ          end41
+	VMASKMOVPS  (SI), Y4, Y8
+	VFMADD231PS Y8, Y8, Y2
+	LEAQ        (SI)(BX*4), SI
 
-end17:
-	VMOVAPS Y2, Y3
-	VADDPS  Y7, Y5, Y2
-	VADDPS  Y8, Y6, Y5
+end41:
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y5, Y5
 	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
-	SUBQ    $0x01, DX
-	CMPQ    DX, $+1
-	JLT     end19
 
-loop18:
+end34:
+end5:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop3
+
+end4:
+end2:
+end1:
+	VZEROUPPER
+	RET
+
+// func addRMSNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
+// Requires: AVX, AVX2, FMA3
+TEXT ·addRMSNormRowsAVX2(SB), NOSPLIT, $0-152
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         sum_base+24(FP), CX
+	MOVQ         cols+128(FP), DX
+	VBROADCASTSS eps+136(FP), Y0
+	MOVQ         rows+120(FP), BX
+	SUBQ         BX, BX
+	MOVQ         BX, ret+144(FP)
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DX, X1, X1
+	VBROADCASTSS X1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         DX, BX
+	ANDQ         $+7, BX
+	LEAQ         lanes8<>+0(SB), SI
+	MOVQ         $0x00000008, DI
+	SUBQ         BX, DI
+	LEAQ         (SI)(DI*4), SI
+	VMOVUPS      (SI), Y4
+	MOVQ         CX, SI
+	MOVQ         x_base+48(FP), DI
+	MOVQ         residual_base+72(FP), R8
+	MOVQ         rows+120(FP), R9
+	TESTQ        R9, R9
+	JZ           end1
+	ADDQ         $+2, R9
+	CMPQ         R9, $+1
+	JLT          end4
+
+loop3:
+	MOVQ rows+120(FP), R10
+	ADDQ $+2, R10
+	SUBQ R9, R10
+	CMPQ R10, $+1
+	JGT  else8
+	JMP  end7
+
+else8:
+	CMPQ R9, $+2
+	JGT  else10
+	JMP  end7
+
+else10:
+	SUBQ $0x02, R9
+	CMPQ R9, $+1
+	JLT  end13
+
+loop12:
 	MOVQ         weight_base+96(FP), R10
 	VPERM2F128   $0x01, Y2, Y2, Y5
 	VADDPS       Y5, Y2, Y2
@@ -5372,88 +2689,91 @@ loop18:
 	VMOVD        X5, R11
 	SUBL         $0x0d800001, R11
 	CMPL         R11, $0x71fffffe
-	JLS          end20
-	ADDQ         $+1, DX
-	JMP          end8
+	JLS          end14
+	ADDQ         $+1, R9
+	MOVQ         R9, ret+144(FP)
+	SUBQ         R9, R9
+	ADDQ         $+1, R9
+	JMP          end6
 
-end20:
+end14:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   BX, R11
+	MOVQ   DX, R11
 	CMPQ   R11, $+32
-	JLT    end22
+	JLT    end16
 
-loop21:
-	VMOVUPS     (R8), Y9
-	VMOVUPS     (R9), Y10
+loop15:
+	VMOVUPS     (DI), Y9
+	VMOVUPS     (R8), Y10
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMOVUPS     (CX), Y10
 	VMULPS      Y3, Y10, Y10
 	VMOVUPS     (R10), Y11
 	VMULPS      Y11, Y10, Y10
-	VMOVUPS     Y9, (DI)
+	VMOVUPS     Y9, (SI)
 	VMOVUPS     Y10, (AX)
-	VMOVUPS     32(R8), Y9
-	VMOVUPS     32(R9), Y10
+	VMOVUPS     32(DI), Y9
+	VMOVUPS     32(R8), Y10
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y9, Y9, Y6
 	VMOVUPS     32(CX), Y10
 	VMULPS      Y3, Y10, Y10
 	VMOVUPS     32(R10), Y11
 	VMULPS      Y11, Y10, Y10
-	VMOVUPS     Y9, 32(DI)
+	VMOVUPS     Y9, 32(SI)
 	VMOVUPS     Y10, 32(AX)
-	VMOVUPS     64(R8), Y9
-	VMOVUPS     64(R9), Y10
+	VMOVUPS     64(DI), Y9
+	VMOVUPS     64(R8), Y10
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y9, Y9, Y7
 	VMOVUPS     64(CX), Y10
 	VMULPS      Y3, Y10, Y10
 	VMOVUPS     64(R10), Y11
 	VMULPS      Y11, Y10, Y10
-	VMOVUPS     Y9, 64(DI)
+	VMOVUPS     Y9, 64(SI)
 	VMOVUPS     Y10, 64(AX)
-	VMOVUPS     96(R8), Y9
-	VMOVUPS     96(R9), Y10
+	VMOVUPS     96(DI), Y9
+	VMOVUPS     96(R8), Y10
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y9, Y9, Y8
 	VMOVUPS     96(CX), Y10
 	VMULPS      Y3, Y10, Y10
 	VMOVUPS     96(R10), Y11
 	VMULPS      Y11, Y10, Y10
-	VMOVUPS     Y9, 96(DI)
+	VMOVUPS     Y9, 96(SI)
 	VMOVUPS     Y10, 96(AX)
+	ADDQ        $+128, SI
 	ADDQ        $+128, DI
 	ADDQ        $+128, R8
-	ADDQ        $+128, R9
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop21
+	JGE         loop15
 
-end22:
+end16:
 	CMPQ R11, $+8
-	JLT  end24
+	JLT  end18
 
-loop23:
-	VMOVUPS     (R8), Y9
-	VMOVUPS     (R9), Y10
+loop17:
+	VMOVUPS     (DI), Y9
+	VMOVUPS     (R8), Y10
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMOVUPS     (CX), Y10
 	VMULPS      Y3, Y10, Y10
 	VMOVUPS     (R10), Y11
 	VMULPS      Y11, Y10, Y10
-	VMOVUPS     Y9, (DI)
+	VMOVUPS     Y9, (SI)
 	VMOVUPS     Y10, (AX)
+	ADDQ        $+32, SI
 	ADDQ        $+32, DI
 	ADDQ        $+32, R8
-	ADDQ        $+32, R9
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R10
@@ -5464,190 +2784,242 @@ loop23:
 	VMOVAPS     Y9, Y8
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
-	JGE         loop23
+	JGE         loop17
 
-end24:
-	TESTQ       SI, SI
-	JZ          end25
-	VMASKMOVPS  (R8), Y4, Y9
-	VMASKMOVPS  (R9), Y4, Y10
+end18:
+	TESTQ       BX, BX
+	JZ          end19
+	VMASKMOVPS  (DI), Y4, Y9
+	VMASKMOVPS  (R8), Y4, Y10
 	VADDPS      Y10, Y9, Y9
 	VFMADD231PS Y9, Y9, Y5
 	VMASKMOVPS  (CX), Y4, Y10
 	VMULPS      Y3, Y10, Y3
 	VMASKMOVPS  (R10), Y4, Y10
 	VMULPS      Y10, Y3, Y3
-	VMASKMOVPS  Y9, Y4, (DI)
+	VMASKMOVPS  Y9, Y4, (SI)
 	VMASKMOVPS  Y3, Y4, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
-	LEAQ        (AX)(SI*4), AX
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (R10)(SI*4), R10
+	LEAQ        (SI)(BX*4), SI
+	LEAQ        (DI)(BX*4), DI
+	LEAQ        (R8)(BX*4), R8
+	LEAQ        (AX)(BX*4), AX
+	LEAQ        (CX)(BX*4), CX
+	LEAQ        (R10)(BX*4), R10
 
-end25:
+end19:
 	VMOVAPS Y2, Y3
 	VADDPS  Y7, Y5, Y2
 	VADDPS  Y8, Y6, Y5
 	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
-	SUBQ    $+1, DX
-	CMPQ    DX, $+1
-	JGE     loop18
+	SUBQ    $+1, R9
+	CMPQ    R9, $+1
+	JGE     loop12
 
-end19:
-	MOVQ         weight_base+96(FP), DI
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y1, Y2, Y1
-	VADDPS       Y0, Y1, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VSQRTPS      Y0, Y2
-	VDIVPS       Y2, Y1, Y1
-	VMOVAPS      Y1, Y2
-	VMOVD        X0, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end26
-	ADDQ         $+1, DX
-	JMP          end8
+end13:
+	ADDQ $+3, R9
+	JMP  end5
+
+end7:
+end6:
+	MOVQ rows+120(FP), R10
+	ADDQ $+2, R10
+	SUBQ R9, R10
+	CMPQ R10, $+1
+	JGT  else21
+	JMP  end20
+
+else21:
+	MOVQ weight_base+96(FP), R10
+	MOVQ DX, R11
+	CMPQ R11, $+32
+	JLT  end24
+
+loop23:
+	VMOVUPS (CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS (R10), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)
+	VMOVUPS 32(CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS 32(R10), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(AX)
+	VMOVUPS 64(CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS 64(R10), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 64(AX)
+	VMOVUPS 96(CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS 96(R10), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, R10
+	SUBQ    $+32, R11
+	CMPQ    R11, $+32
+	JGE     loop23
+
+end24:
+	CMPQ R11, $+8
+	JLT  end26
+
+loop25:
+	VMOVUPS (CX), Y5
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS (R10), Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, R10
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
+	JGE     loop25
 
 end26:
-	MOVQ BX, R8
-	CMPQ R8, $+32
-	JLT  end28
+	TESTQ      BX, BX
+	JZ         end27
+	VMASKMOVPS (CX), Y4, Y5
+	VMULPS     Y3, Y5, Y5
+	VMASKMOVPS (R10), Y4, Y6
+	VMULPS     Y6, Y5, Y5
+	VMASKMOVPS Y5, Y4, (AX)
+	LEAQ       (AX)(BX*4), AX
+	LEAQ       (CX)(BX*4), CX
+	LEAQ       (R10)(BX*4), R10
 
-loop27:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop27
+end27:
+end20:
+	MOVQ rows+120(FP), R10
+	ADDQ $+2, R10
+	SUBQ R9, R10
+	CMPQ R10, $+0
+	JGT  else29
+	JMP  end28
 
-end28:
-	CMPQ R8, $+8
-	JLT  end30
+else29:
+	CMPQ R9, $+1
+	JGT  else31
+	JMP  end28
 
-loop29:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JGE     loop29
-
-end30:
-	TESTQ      SI, SI
-	JZ         end31
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DI), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DI)(SI*4), DI
-
-end31:
-	VMOVAPS Y2, Y3
-
-end10:
-end8:
-	MOVQ weight_base+96(FP), DI
-	CMPQ BX, $+32
-	JLT  end33
-
-loop32:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 32(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 64(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS 96(DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop32
+else31:
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VADDPS       Y0, Y2, Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VSQRTPS      Y3, Y5
+	VDIVPS       Y5, Y2, Y2
+	VMOVAPS      Y2, Y2
+	VMOVD        X3, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end33
+	SUBQ         $0x01, R9
+	MOVQ         R9, ret+144(FP)
+	JMP          end2
 
 end33:
-	CMPQ BX, $+8
-	JLT  end35
+	VMOVAPS Y2, Y3
 
-loop34:
-	VMOVUPS (CX), Y0
-	VMULPS  Y3, Y0, Y0
-	VMOVUPS (DI), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DI
-	SUBQ    $+8, BX
-	CMPQ    BX, $+8
-	JGE     loop34
+end28:
+	CMPQ R9, $+2
+	JGT  else35
+	JMP  end34
 
-end35:
-	TESTQ      SI, SI
-	JZ         end36
-	VMASKMOVPS (CX), Y4, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS (DI), Y4, Y1
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)
-	LEAQ       (AX)(SI*4), AX
-	LEAQ       (CX)(SI*4), CX
-	LEAQ       (DI)(SI*4), DI
+else35:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   DX, R10
+	CMPQ   R10, $+32
+	JLT    end38
 
-end36:
+loop37:
+	VMOVUPS     (DI), Y8
+	VMOVUPS     (R8), Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y8, Y8, Y2
+	VMOVUPS     Y8, (SI)
+	VMOVUPS     32(DI), Y8
+	VMOVUPS     32(R8), Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y8, Y8, Y5
+	VMOVUPS     Y8, 32(SI)
+	VMOVUPS     64(DI), Y8
+	VMOVUPS     64(R8), Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y8, Y8, Y6
+	VMOVUPS     Y8, 64(SI)
+	VMOVUPS     96(DI), Y8
+	VMOVUPS     96(R8), Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y8, Y8, Y7
+	VMOVUPS     Y8, 96(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop37
+
+end38:
+	CMPQ R10, $+8
+	JLT  end40
+
+loop39:
+	VMOVUPS     (DI), Y8
+	VMOVUPS     (R8), Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y8, Y8, Y2
+	VMOVUPS     Y8, (SI)
+	ADDQ        $+32, SI
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	VMOVAPS     Y2, Y8
+	VMOVAPS     Y5, Y2
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop39
+
+end40:
+	TESTQ       BX, BX
+	JZ          end41
+	VMASKMOVPS  (DI), Y4, Y8
+	VMASKMOVPS  (R8), Y4, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y8, Y8, Y2
+	VMASKMOVPS  Y8, Y4, (SI)
+	LEAQ        (SI)(BX*4), SI
+	LEAQ        (DI)(BX*4), DI
+	LEAQ        (R8)(BX*4), R8
+
+end41:
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y5, Y5
+	VADDPS  Y5, Y2, Y2
+	VMOVAPS Y2, Y2
+
+end34:
+end5:
+	SUBQ $+1, R9
+	CMPQ R9, $+1
+	JGE  loop3
+
+end4:
 end2:
 end1:
-	MOVQ DX, ret+144(FP)
 	VZEROUPPER
 	RET

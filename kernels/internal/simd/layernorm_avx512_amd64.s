@@ -4,3009 +4,216 @@
 
 #include "textflag.h"
 
-// func layerNormRowsAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-128
+// func layerNormRowsAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32, stream int) int
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-136
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
+	MOVQ   cols+104(FP), DX
+	CMPQ   stream+120(FP), $+0
+	JEQ    else1
+	LEAQ   (AX)(DX*4), DX
+	ORQ    AX, DX
+	TESTQ  $0x0000003f, DX
+	JNZ    else1
 	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	MOVQ   SI, DI
-	ANDQ   $+15, DI
-	MOVQ   $-1, R8
-	BZHIQ  DI, R8, R8
-	KMOVW  R8, K1
+	MOVQ   cols+104(FP), BX
+	MOVQ   rows+96(FP), SI
+	SUBQ   SI, SI
+	MOVQ   SI, ret+128(FP)
 	VXORPS Z0, Z0, Z0
-	MOVQ   CX, R8
+	MOVQ   CX, SI
 	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	CMPQ   SI, $+496
-	JLT    else1
-	MOVQ   SI, R9
-	SHLQ   $0x02, R9
-	ORQ    DX, R9
-	ORQ    AX, R9
-	ORQ    CX, R9
-	TESTQ  $0x0000001f, R9
-	JZ     else1
-	TESTQ  BX, BX
+	MOVQ   rows+96(FP), DI
+	TESTQ  DI, DI
 	JZ     end3
-	SUBQ   $0x01, BX
-	CMPQ   SI, $+15
-	JGT    else5
+	ADDQ   $+2, DI
+	CMPQ   DI, $+1
+	JLT    end6
 
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end6
+loop5:
+	MOVQ rows+96(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else10
+	JMP  end9
 
-else5:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
+else10:
+	CMPQ DI, $+2
+	JGT  else12
+	JMP  end9
 
-end6:
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z3, Z3, Z3
-	MOVQ        DX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end8
+else12:
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end15
 
-loop7:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+128, DX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop7
-
-end8:
-	MOVQ        SI, R11
-	ADDQ        R9, R11
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else9
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end11
-	VMOVUPS.Z   (DX), K3, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-
-end11:
-	JMP end10
-
-else9:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+64, DX
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end12
-	VMOVUPS.Z   (DX), K3, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-
-end12:
-end10:
-	ADDQ         $-64, DX
-	LEAQ         (DX)(R11*4), DX
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
+loop14:
+	MOVQ         weight_base+48(FP), R8
+	MOVQ         bias_base+72(FP), R9
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+0
-	JGT          else14
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
 	JLS          end16
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
+	VXORPS       Z9, Z9, Z9
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
+	MOVQ         SI, R10
+	MOVQ         BX, R11
+	CMPQ         R11, $+32
 	JLT          end18
 
 loop17:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
+	VMOVUPS     (R10), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	VMOVUPS     64(R10), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VFMADD231PS Z10, Z10, Z3
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop17
 
 end18:
-	CMPQ        R9, $+15
-	JGT         else19
-	TESTQ       DI, DI
-	JZ          end21
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(DI*4), DX
+	CMPQ R11, $+16
+	JLT  end20
+
+loop19:
+	VMOVUPS     (R10), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	ADDQ        $+64, R10
+	VMOVAPS     Z2, Z10
+	VMOVAPS     Z9, Z2
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z1, Z10
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z10, Z3
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop19
+
+end20:
+	VADDPS       Z9, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   BX, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end16:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z9
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z9, Z2
+	VDIVPS       Z2, Z1, Z10
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z10, Z2
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z3, Z11, Z3
+	VMULPS       Z10, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X9, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end21
+	ADDQ         $+1, DI
+	MOVQ         DI, ret+128(FP)
+	SUBQ         DI, DI
+	ADDQ         $+1, DI
+	JMP          end8
 
 end21:
-	JMP end20
+	CMPQ BX, $+15
+	JGT  else22
 
-else19:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end22
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end23
 
-end22:
-end20:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end16:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end23
-	ADDQ         $+1, BX
-	JMP          end4
+else22:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end23:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	JMP     end15
-
-else14:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end24
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end26
-
-loop25:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop25
-
-end26:
-	CMPQ        R10, $+15
-	JGT         else27
-	TESTQ       DI, DI
-	JZ          end29
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end29:
-	JMP end28
-
-else27:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end30
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end30:
-end28:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end24:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end31
-	ADDQ         $+1, BX
-	JMP          end4
-
-end31:
-	CMPQ SI, $+15
-	JGT  else32
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end33
-
-else32:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end33:
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z9, Z9, Z9
-	VXORPS      Z10, Z10, Z10
-	MOVQ        DX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end35
-
-loop34:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+128, DX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop34
-
-end35:
-	MOVQ        SI, R11
-	ADDQ        R9, R11
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else36
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end38
-	VMOVUPS.Z   (DX), K3, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K3, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-
-end38:
-	JMP end37
-
-else36:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+64, DX
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end39
-	VMOVUPS.Z   (DX), K3, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K3, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-
-end39:
-end37:
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R11*4), DX
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, BX
-	CMPQ    BX, $+1
-	JLT     end41
-
-loop40:
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end42
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R11
-	MOVQ         SI, R12
-	CMPQ         R12, $+32
-	JLT          end44
-
-loop43:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop43
-
-end44:
-	CMPQ        R12, $+15
-	JGT         else45
-	TESTQ       DI, DI
-	JZ          end47
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R11)(DI*4), R11
-
-end47:
-	JMP end46
-
-else45:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R11
-	TESTQ       DI, DI
-	JZ          end48
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R11)(DI*4), R11
-
-end48:
-end46:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end42:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R11
-	SUBL         $0x0d800001, R11
-	CMPL         R11, $0x71fffffe
-	JLS          end49
-	ADDQ         $+1, BX
-	JMP          end13
-
-end49:
-	CMPQ SI, $+15
-	JGT  else50
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end51
-
-else50:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end51:
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z9, Z9, Z9
-	VXORPS      Z10, Z10, Z10
-	MOVQ        DX, R11
-	ANDQ        $+63, R11
-	SHRQ        $0x02, R11
-	MOVQ        $-1, R12
-	SHLXQ       R11, R12, R12
-	KMOVW       R12, K2
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, DX
-	MOVQ        AX, R12
-	ANDQ        $+63, R12
-	SHRQ        $0x02, R12
-	MOVQ        $-1, R13
-	SHLXQ       R12, R13, R13
-	KMOVW       R13, K3
-	MOVQ        R12, R13
-	SHLQ        $0x02, R13
-	SUBQ        R13, AX
-	MOVQ        R12, R13
-	SHLQ        $0x02, R13
-	SUBQ        R13, CX
-	VMOVUPS.Z   (DX), K2, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K2, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS.Z   (CX), K3, Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VEXPANDPS.Z Z12, K3, Z12
-	VMOVUPS     (R10), Z13
-	VEXPANDPS.Z Z13, K3, Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, K3, (AX)
-	MOVQ        R12, R13
-	SHLQ        $0x02, R13
-	SUBQ        R13, R9
-	MOVQ        R12, R13
-	SHLQ        $0x02, R13
-	SUBQ        R13, R10
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	MOVQ        SI, R13
-	ADDQ        $+14, R13
-	ANDQ        $-16, R13
-	SUBQ        $+32, R13
-	CMPQ        R13, $+32
-	JLT         end53
-
-loop52:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	VMOVUPS     64(DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     64(CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     64(R9), Z12
-	VMOVUPS     64(R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, 64(AX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R13
-	CMPQ        R13, $+32
-	JGE         loop52
-
-end53:
-	MOVQ        SI, R14
-	ADDQ        R11, R14
-	MOVQ        SI, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	SUBQ        R11, R14
-	SUBQ        $+16, R14
-	MOVQ        SI, R11
-	ADDQ        R12, R11
-	MOVQ        SI, R12
-	ADDQ        $+14, R12
-	ANDQ        $-16, R12
-	SUBQ        $+32, R12
-	SUBQ        R12, R11
-	SUBQ        $+16, R11
-	CMPQ        R13, $+15
-	JGT         else54
-	MOVQ        $-1, R12
-	BZHIQ       R14, R12, R12
-	KMOVW       R12, K2
-	SHRQ        $0x10, R12
-	KMOVW       R12, K3
-	MOVQ        $-1, R12
-	BZHIQ       R11, R12, R12
-	KMOVW       R12, K4
-	SHRQ        $0x10, R12
-	KMOVW       R12, K5
-	VMOVUPS.Z   (DX), K2, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K2, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS.Z   (CX), K4, Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS.Z   (R9), K4, Z12
-	VMOVUPS.Z   (R10), K4, Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, K4, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	MOVQ        R14, R12
-	SUBQ        $+17, R12
-	MOVQ        R11, R13
-	SUBQ        $+17, R13
-	ANDQ        R13, R12
-	TESTQ       R12, R12
-	JS          end56
-	VMOVUPS.Z   (DX), K3, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K3, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS.Z   (CX), K5, Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K5, Z5
-	VMOVUPS.Z   (R10), K5, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K5, (AX)
-
-end56:
-	JMP end55
-
-else54:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	MOVQ        $-1, R12
-	BZHIQ       R14, R12, R12
-	KMOVW       R12, K2
-	SHRQ        $0x10, R12
-	KMOVW       R12, K3
-	MOVQ        $-1, R12
-	BZHIQ       R11, R12, R12
-	KMOVW       R12, K4
-	SHRQ        $0x10, R12
-	KMOVW       R12, K5
-	VMOVUPS.Z   (DX), K2, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K2, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS.Z   (CX), K4, Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS.Z   (R9), K4, Z12
-	VMOVUPS.Z   (R10), K4, Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, K4, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	MOVQ        R14, R12
-	SUBQ        $+17, R12
-	MOVQ        R11, R13
-	SUBQ        $+17, R13
-	ANDQ        R13, R12
-	TESTQ       R12, R12
-	JS          end57
-	VMOVUPS.Z   (DX), K3, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K3, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS.Z   (CX), K5, Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K5, Z5
-	VMOVUPS.Z   (R10), K5, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K5, (AX)
-
-end57:
-end55:
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R14*4), DX
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R11*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R11*4), CX
-	ADDQ    $-64, R9
-	LEAQ    (R9)(R11*4), R9
-	ADDQ    $-64, R10
-	LEAQ    (R10)(R11*4), R10
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop40
-
-end41:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R9
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end58
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end60
-
-loop59:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop59
-
-end60:
-	CMPQ        R11, $+15
-	JGT         else61
-	TESTQ       DI, DI
-	JZ          end63
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R10)(DI*4), R10
-
-end63:
-	JMP end62
-
-else61:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R10
-	TESTQ       DI, DI
-	JZ          end64
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R10)(DI*4), R10
-
-end64:
-end62:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end58:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end65
-	ADDQ         $+1, BX
-	JMP          end13
-
-end65:
-	MOVQ        AX, DI
-	ANDQ        $+63, DI
-	SHRQ        $0x02, DI
-	MOVQ        $-1, R10
-	SHLXQ       DI, R10, R10
-	KMOVW       R10, K1
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, AX
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VEXPANDPS.Z Z7, K1, Z7
-	VMOVUPS     (R9), Z8
-	VEXPANDPS.Z Z8, K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end67
-
-loop66:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop66
-
-end67:
-	MOVQ        SI, R11
-	ADDQ        DI, R11
-	MOVQ        SI, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	SUBQ        DI, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else68
-	MOVQ        $-1, DI
-	BZHIQ       R11, DI, DI
-	KMOVW       DI, K1
-	SHRQ        $0x10, DI
-	KMOVW       DI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (R9), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        R11, DI
-	SUBQ        $+17, DI
-	TESTQ       DI, DI
-	JS          end70
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (R9), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end70:
-	JMP end69
-
-else68:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        $-1, DI
-	BZHIQ       R11, DI, DI
-	KMOVW       DI, K1
-	SHRQ        $0x10, DI
-	KMOVW       DI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (R9), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        R11, DI
-	SUBQ        $+17, DI
-	TESTQ       DI, DI
-	JS          end71
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (R9), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end71:
-end69:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R11*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R11*4), CX
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R11*4), DX
-	ADDQ    $-64, R9
-	LEAQ    (R9)(R11*4), R9
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-
-end15:
-end13:
-	MOVQ        weight_base+48(FP), DX
-	MOVQ        bias_base+72(FP), DI
-	MOVQ        AX, R8
-	ANDQ        $+63, R8
-	SHRQ        $0x02, R8
-	MOVQ        $-1, R9
-	SHLXQ       R8, R9, R9
-	KMOVW       R9, K1
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, AX
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMOVUPS     (DI), Z2
-	VEXPANDPS.Z Z2, K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DX
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JLT         end73
-
-loop72:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, DI
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop72
-
-end73:
-	MOVQ        SI, R10
-	ADDQ        R8, R10
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R10
-	SUBQ        $+16, R10
-	CMPQ        R9, $+15
-	JGT         else74
-	MOVQ        $-1, SI
-	BZHIQ       R10, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (DI), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        R10, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end76
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (DI), K2, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end76:
-	JMP end75
-
-else74:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        $-1, SI
-	BZHIQ       R10, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (DI), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        R10, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end77
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (DI), K2, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end77:
-end75:
-	ADDQ $-64, AX
-	LEAQ (AX)(R10*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R10*4), CX
-	ADDQ $-64, DX
-	LEAQ (DX)(R10*4), DX
-	ADDQ $-64, DI
-	LEAQ (DI)(R10*4), DI
-
-end4:
-end3:
-	JMP end2
-
-else1:
-	TESTQ BX, BX
-	JZ    end78
-	SUBQ  $0x01, BX
-	CMPQ  SI, $+15
-	JGT   else80
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end81
-
-else80:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end81:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end83
-
-loop82:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop82
-
-end83:
-	CMPQ        R9, $+15
-	JGT         else84
-	TESTQ       DI, DI
-	JZ          end86
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	LEAQ        (DX)(DI*4), DX
-
-end86:
-	JMP end85
-
-else84:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end87
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end87:
-end85:
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+0
-	JGT          else89
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end91
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end93
-
-loop92:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop92
-
-end93:
-	CMPQ        R9, $+15
-	JGT         else94
-	TESTQ       DI, DI
-	JZ          end96
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(DI*4), DX
-
-end96:
-	JMP end95
-
-else94:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end97
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end97:
-end95:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end91:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end98
-	ADDQ         $+1, BX
-	JMP          end79
-
-end98:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	JMP     end90
-
-else89:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end99
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end101
-
-loop100:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop100
-
-end101:
-	CMPQ        R10, $+15
-	JGT         else102
-	TESTQ       DI, DI
-	JZ          end104
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end104:
-	JMP end103
-
-else102:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end105
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end105:
-end103:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end99:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end106
-	ADDQ         $+1, BX
-	JMP          end79
-
-end106:
-	CMPQ SI, $+15
-	JGT  else107
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end108
-
-else107:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end108:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end110
-
-loop109:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop109
-
-end110:
-	CMPQ        R9, $+15
-	JGT         else111
-	TESTQ       DI, DI
-	JZ          end113
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	LEAQ        (DX)(DI*4), DX
-
-end113:
-	JMP end112
-
-else111:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end114
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	LEAQ        (DX)(DI*4), DX
-
-end114:
-end112:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, BX
-	CMPQ    BX, $+1
-	JLT     end116
-
-loop115:
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end117
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R11
-	MOVQ         SI, R12
-	CMPQ         R12, $+32
-	JLT          end119
-
-loop118:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop118
-
-end119:
-	CMPQ        R12, $+15
-	JGT         else120
-	TESTQ       DI, DI
-	JZ          end122
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R11)(DI*4), R11
-
-end122:
-	JMP end121
-
-else120:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R11
-	TESTQ       DI, DI
-	JZ          end123
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R11)(DI*4), R11
-
-end123:
-end121:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end117:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R11
-	SUBL         $0x0d800001, R11
-	CMPL         R11, $0x71fffffe
-	JLS          end124
-	ADDQ         $+1, BX
-	JMP          end88
-
-end124:
-	CMPQ SI, $+15
-	JGT  else125
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end126
-
-else125:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end126:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R11
-	CMPQ   R11, $+32
-	JLT    end128
-
-loop127:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	VMOVUPS     64(DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS     64(CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     64(R9), Z12
-	VMOVUPS     64(R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, 64(AX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop127
-
-end128:
-	CMPQ        R11, $+15
-	JGT         else129
-	TESTQ       DI, DI
-	JZ          end131
-	VMOVUPS.Z   (DX), K1, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K1, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS.Z   (CX), K1, Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VMOVUPS.Z   (R10), K1, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-
-end131:
-	JMP end130
-
-else129:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	TESTQ       DI, DI
-	JZ          end132
-	VMOVUPS.Z   (DX), K1, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K1, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS.Z   (CX), K1, Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VMOVUPS.Z   (R10), K1, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-
-end132:
-end130:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop115
-
-end116:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R9
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end133
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end135
-
-loop134:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop134
-
-end135:
-	CMPQ        R11, $+15
-	JGT         else136
-	TESTQ       DI, DI
-	JZ          end138
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R10)(DI*4), R10
-
-end138:
-	JMP end137
-
-else136:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R10
-	TESTQ       DI, DI
-	JZ          end139
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R10)(DI*4), R10
-
-end139:
-end137:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end133:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end140
-	ADDQ         $+1, BX
-	JMP          end88
-
-end140:
-	MOVQ SI, R10
-	CMPQ R10, $+32
-	JLT  end142
-
-loop141:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop141
-
-end142:
-	CMPQ        R10, $+15
-	JGT         else143
-	TESTQ       DI, DI
-	JZ          end145
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R9)(DI*4), R9
-
-end145:
-	JMP end144
-
-else143:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end146
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R9)(DI*4), R9
-
-end146:
-end144:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-
-end90:
-end88:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), R8
-	CMPQ SI, $+32
-	JLT  end148
-
-loop147:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (R8), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(R8), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop147
-
-end148:
-	CMPQ        SI, $+15
-	JGT         else149
-	TESTQ       DI, DI
-	JZ          end151
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (R8), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R8)(DI*4), R8
-
-end151:
-	JMP end150
-
-else149:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (R8), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R8
-	TESTQ       DI, DI
-	JZ          end152
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (R8), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R8)(DI*4), R8
-
-end152:
-end150:
-end79:
-end78:
-end2:
-	MOVQ BX, ret+120(FP)
-	VZEROUPPER
-	RET
-
-DATA f32_3d800000<>+0(SB)/4, $0x3d800000
-GLOBL f32_3d800000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3f800000<>+0(SB)/4, $0x3f800000
-GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
-
-// func layerNormRowsStreamAVX512(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-128
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   x_base+24(FP), CX
-	MOVQ   cols+104(FP), DX
-	LEAQ   (AX)(DX*4), BX
-	ORQ    AX, BX
-	TESTQ  $0x0000003f, BX
-	JNZ    else1
-	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	VXORPS Z0, Z0, Z0
-	MOVQ   CX, DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	TESTQ  BX, BX
-	JZ     end3
-	SUBQ   $0x01, BX
-	CMPQ   SI, $+15
-	JGT    else5
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end6
-
-else5:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end6:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R8
-	CMPQ   R8, $+32
-	JLT    end8
-
-loop7:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop7
-
-end8:
-	CMPQ R8, $+15
-	JGT  else9
-	JMP  end10
-
-else9:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-
-end10:
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+0
-	JGT          else12
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end14
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, DX
-	MOVQ         SI, R8
-	CMPQ         R8, $+32
-	JLT          end16
-
-loop15:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop15
-
-end16:
-	CMPQ R8, $+15
-	JGT  else17
-	JMP  end18
-
-else17:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-
-end18:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end14:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end19
-	ADDQ         $+1, BX
-	JMP          end4
-
-end19:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	JMP     end13
-
-else12:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end20
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end22
-
-loop21:
-	VMOVUPS     (R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop21
-
-end22:
-	CMPQ R9, $+15
-	JGT  else23
-	JMP  end24
-
-else23:
-	VMOVUPS     (R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R8
-
-end24:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end20:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end25
-	ADDQ         $+1, BX
-	JMP          end4
-
-end25:
-	CMPQ SI, $+15
-	JGT  else26
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end27
-
-else26:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end27:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R8
-	CMPQ   R8, $+32
-	JLT    end29
-
-loop28:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+128, DX
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop28
-
-end29:
-	CMPQ R8, $+15
-	JGT  else30
-	JMP  end31
-
-else30:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-
-end31:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, BX
-	CMPQ    BX, $+1
-	JLT     end33
-
-loop32:
-	MOVQ         weight_base+48(FP), R8
-	MOVQ         bias_base+72(FP), R9
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end34
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end36
-
-loop35:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop35
-
-end36:
-	CMPQ R11, $+15
-	JGT  else37
-	JMP  end38
-
-else37:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R10
-
-end38:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end34:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end39
-	ADDQ         $+1, BX
-	JMP          end11
-
-end39:
-	CMPQ SI, $+15
-	JGT  else40
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end41
-
-else40:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end41:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R10
+	MOVQ   BX, R10
 	CMPQ   R10, $+32
-	JLT    end43
+	JLT    end25
 
-loop42:
+loop24:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
@@ -3038,2019 +245,550 @@ loop42:
 	ADDQ        $+128, R9
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop42
+	JGE         loop24
 
-end43:
-	CMPQ R10, $+15
-	JGT  else44
-	JMP  end45
+end25:
+	CMPQ R10, $+16
+	JLT  end27
 
-else44:
+loop26:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
 	VFMADD231PS Z11, Z11, Z9
 	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     (R8), Z5
-	VMOVUPS     (R9), Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVNTPS    Z4, (AX)
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R8), Z12
+	VMOVUPS     (R9), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVNTPS    Z11, (AX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, R8
 	ADDQ        $+64, R9
+	VMOVAPS     Z7, Z11
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z11, Z8
+	VMOVAPS     Z9, Z11
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z11, Z10
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop26
+
+end27:
+	LEAQ    (SI)(BX*4), SI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z7
+	VADDPS  Z10, Z9, Z1
+	VMOVAPS Z1, Z8
+	SUBQ    $+1, DI
+	CMPQ    DI, $+1
+	JGE     loop14
+
+end15:
+	ADDQ $+3, DI
+	JMP  end7
+
+end9:
+end8:
+	MOVQ rows+96(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else29
+	JMP  end28
+
+else29:
+	MOVQ weight_base+48(FP), R8
+	MOVQ bias_base+72(FP), R9
+	MOVQ BX, R10
+	CMPQ R10, $+32
+	JLT  end32
+
+loop31:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R8), Z2
+	VMOVUPS     (R9), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVNTPS    Z1, (AX)
+	VMOVUPS     64(CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     64(R8), Z2
+	VMOVUPS     64(R9), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVNTPS    Z1, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop31
+
+end32:
+	CMPQ R10, $+16
+	JLT  end34
+
+loop33:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R8), Z2
+	VMOVUPS     (R9), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVNTPS    Z1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop33
+
+end34:
+end28:
+	MOVQ rows+96(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else36
+	JMP  end35
+
+else36:
+	CMPQ DI, $+1
+	JGT  else38
+	JMP  end35
+
+else38:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end40
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         SI, R8
+	MOVQ         BX, R9
+	CMPQ         R9, $+32
+	JLT          end42
+
+loop41:
+	VMOVUPS     (R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop41
+
+end42:
+	CMPQ R9, $+16
+	JLT  end44
+
+loop43:
+	VMOVUPS     (R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R8
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z1, Z5
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z5, Z3
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop43
+
+end44:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   BX, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end40:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z6, Z6, Z6
+	VSUBPS       Z3, Z6, Z3
+	VMULPS       Z5, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X4, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end45
+	SUBQ         $0x01, DI
+	MOVQ         DI, ret+128(FP)
+	JMP          end4
 
 end45:
-	LEAQ    (DI)(SI*4), DI
+	LEAQ    (SI)(BX*4), SI
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop32
 
-end33:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R8
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end46
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end48
+end35:
+	CMPQ DI, $+2
+	JGT  else47
+	JMP  end46
 
-loop47:
-	VMOVUPS     (R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop47
-
-end48:
-	CMPQ R10, $+15
+else47:
+	CMPQ BX, $+15
 	JGT  else49
-	JMP  end50
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end50
 
 else49:
-	VMOVUPS     (R9), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R9
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
 
 end50:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
+	VXORPS Z3, Z3, Z3
+	VXORPS Z7, Z7, Z7
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   BX, R8
+	CMPQ   R8, $+32
+	JLT    end52
+
+loop51:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z2
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop51
+
+end52:
+	CMPQ R8, $+16
+	JLT  end54
+
+loop53:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, DX
+	VMOVAPS     Z3, Z8
+	VMOVAPS     Z7, Z3
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z1, Z8
+	VMOVAPS     Z2, Z1
+	VMOVAPS     Z8, Z2
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop53
+
+end54:
+	VMOVAPS Z0, Z0
+	VADDPS  Z7, Z3, Z3
+	VMOVAPS Z3, Z7
+	VADDPS  Z2, Z1, Z1
+	VMOVAPS Z1, Z8
 
 end46:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end51
-	ADDQ         $+1, BX
-	JMP          end11
+end7:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop5
 
-end51:
-	MOVQ SI, R9
-	CMPQ R9, $+32
-	JLT  end53
-
-loop52:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R8), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVNTPS    Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(R8), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVNTPS    Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop52
-
-end53:
-	CMPQ R9, $+15
-	JGT  else54
-	JMP  end55
-
-else54:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z4
-	VMOVUPS     (R8), Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVNTPS    Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R8
-
-end55:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-
-end13:
-end11:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), DI
-	CMPQ SI, $+32
-	JLT  end57
-
-loop56:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, DI
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop56
-
-end57:
-	CMPQ SI, $+15
-	JGT  else58
-	JMP  end59
-
-else58:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-
-end59:
+end6:
 end4:
 end3:
-	MOVQ BX, ret+120(FP)
 	SFENCE
-	JMP  end2
+	JMP end2
 
 else1:
-	CMPQ   DX, $+495
-	JGT    else60
 	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	MOVQ   SI, DI
-	ANDQ   $+15, DI
-	MOVQ   $-1, R8
-	BZHIQ  DI, R8, R8
-	KMOVW  R8, K1
+	MOVQ   cols+104(FP), BX
+	MOVQ   BX, SI
+	ANDQ   $+15, SI
+	MOVQ   $-1, DI
+	BZHIQ  SI, DI, DI
+	KMOVW  DI, K1
+	MOVQ   rows+96(FP), DI
+	SUBQ   DI, DI
+	MOVQ   DI, ret+128(FP)
 	VXORPS Z0, Z0, Z0
-	MOVQ   CX, R8
+	MOVQ   CX, DI
 	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	TESTQ  BX, BX
-	JZ     end62
-	SUBQ   $0x01, BX
-	CMPQ   SI, $+15
-	JGT    else64
+	CMPQ   BX, $+496
+	JLT    else55
+	MOVQ   BX, R8
+	SHLQ   $0x02, R8
+	ORQ    DX, R8
+	ORQ    AX, R8
+	ORQ    CX, R8
+	TESTQ  $0x0000001f, R8
+	JZ     else55
+	MOVQ   rows+96(FP), R8
+	TESTQ  R8, R8
+	JZ     end57
+	ADDQ   $+2, R8
+	CMPQ   R8, $+1
+	JLT    end60
 
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end65
+loop59:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else64
+	JMP  end63
 
 else64:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
+	CMPQ R8, $+2
+	JGT  else66
+	JMP  end63
 
-end65:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end67
+else66:
+	SUBQ $0x02, R8
+	CMPQ R8, $+1
+	JLT  end69
 
-loop66:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop66
-
-end67:
-	CMPQ        R9, $+15
-	JGT         else68
-	TESTQ       DI, DI
-	JZ          end70
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	LEAQ        (DX)(DI*4), DX
-
-end70:
-	JMP end69
-
-else68:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end71
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end71:
-end69:
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+0
-	JGT          else73
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end75
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end77
-
-loop76:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop76
-
-end77:
-	CMPQ        R9, $+15
-	JGT         else78
-	TESTQ       DI, DI
-	JZ          end80
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(DI*4), DX
-
-end80:
-	JMP end79
-
-else78:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end81
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end81:
-end79:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end75:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end82
-	ADDQ         $+1, BX
-	JMP          end63
-
-end82:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	JMP     end74
-
-else73:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end83
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end85
-
-loop84:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop84
-
-end85:
-	CMPQ        R10, $+15
-	JGT         else86
-	TESTQ       DI, DI
-	JZ          end88
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end88:
-	JMP end87
-
-else86:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end89
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end89:
-end87:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end83:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end90
-	ADDQ         $+1, BX
-	JMP          end63
-
-end90:
-	CMPQ SI, $+15
-	JGT  else91
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end92
-
-else91:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end92:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R9
-	CMPQ   R9, $+32
-	JLT    end94
-
-loop93:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop93
-
-end94:
-	CMPQ        R9, $+15
-	JGT         else95
-	TESTQ       DI, DI
-	JZ          end97
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	LEAQ        (DX)(DI*4), DX
-
-end97:
-	JMP end96
-
-else95:
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end98
-	VMOVUPS.Z   (DX), K1, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	LEAQ        (DX)(DI*4), DX
-
-end98:
-end96:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, BX
-	CMPQ    BX, $+1
-	JLT     end100
-
-loop99:
+loop68:
 	MOVQ         weight_base+48(FP), R9
 	MOVQ         bias_base+72(FP), R10
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end101
+	JLS          end70
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
+	VXORPS       Z9, Z9, Z9
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R11
-	MOVQ         SI, R12
+	MOVQ         DI, R11
+	MOVQ         BX, R12
 	CMPQ         R12, $+32
-	JLT          end103
+	JLT          end72
 
-loop102:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
+loop71:
+	VMOVUPS     (R11), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	VMOVUPS     64(R11), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VFMADD231PS Z10, Z10, Z3
 	ADDQ        $+128, R11
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop102
+	JGE         loop71
 
-end103:
-	CMPQ        R12, $+15
-	JGT         else104
-	TESTQ       DI, DI
-	JZ          end106
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R11)(DI*4), R11
+end72:
+	CMPQ R12, $+16
+	JLT  end74
 
-end106:
-	JMP end105
-
-else104:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
+loop73:
+	VMOVUPS     (R11), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
 	ADDQ        $+64, R11
-	TESTQ       DI, DI
-	JZ          end107
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R11)(DI*4), R11
-
-end107:
-end105:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end101:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R11
-	SUBL         $0x0d800001, R11
-	CMPL         R11, $0x71fffffe
-	JLS          end108
-	ADDQ         $+1, BX
-	JMP          end72
-
-end108:
-	CMPQ SI, $+15
-	JGT  else109
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end110
-
-else109:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z7
-	VADDPS      Z7, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end110:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   SI, R11
-	CMPQ   R11, $+32
-	JLT    end112
-
-loop111:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	VMOVUPS     64(DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS     64(CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     64(R9), Z12
-	VMOVUPS     64(R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, 64(AX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop111
-
-end112:
-	CMPQ        R11, $+15
-	JGT         else113
-	TESTQ       DI, DI
-	JZ          end115
-	VMOVUPS.Z   (DX), K1, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K1, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS.Z   (CX), K1, Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VMOVUPS.Z   (R10), K1, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-
-end115:
-	JMP end114
-
-else113:
-	VMOVUPS     (DX), Z11
-	VSUBPS      Z0, Z11, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS     (CX), Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS     (R9), Z12
-	VMOVUPS     (R10), Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	TESTQ       DI, DI
-	JZ          end116
-	VMOVUPS.Z   (DX), K1, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K1, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS.Z   (CX), K1, Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VMOVUPS.Z   (R10), K1, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (R9)(DI*4), R9
-	LEAQ        (R10)(DI*4), R10
-
-end116:
-end114:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop99
-
-end100:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R9
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end117
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end119
-
-loop118:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop118
-
-end119:
-	CMPQ        R11, $+15
-	JGT         else120
-	TESTQ       DI, DI
-	JZ          end122
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R10)(DI*4), R10
-
-end122:
-	JMP end121
-
-else120:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R10
-	TESTQ       DI, DI
-	JZ          end123
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R10)(DI*4), R10
-
-end123:
-end121:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end117:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end124
-	ADDQ         $+1, BX
-	JMP          end72
-
-end124:
-	MOVQ SI, R10
-	CMPQ R10, $+32
-	JLT  end126
-
-loop125:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop125
-
-end126:
-	CMPQ        R10, $+15
-	JGT         else127
-	TESTQ       DI, DI
-	JZ          end129
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R9)(DI*4), R9
-
-end129:
-	JMP end128
-
-else127:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end130
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R9)(DI*4), R9
-
-end130:
-end128:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
+	VMOVAPS     Z2, Z10
+	VMOVAPS     Z9, Z2
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z1, Z10
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z10, Z3
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop73
 
 end74:
-end72:
-	MOVQ weight_base+48(FP), DX
-	MOVQ bias_base+72(FP), R8
-	CMPQ SI, $+32
-	JLT  end132
+	TESTQ       SI, SI
+	JZ          end75
+	VMOVUPS.Z   (R11), K1, Z10
+	VSUBPS      Z0, Z10, Z10
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	LEAQ        (R11)(SI*4), R11
 
-loop131:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (R8), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(R8), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R8
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop131
-
-end132:
-	CMPQ        SI, $+15
-	JGT         else133
-	TESTQ       DI, DI
-	JZ          end135
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (R8), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R8)(DI*4), R8
-
-end135:
-	JMP end134
-
-else133:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (R8), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R8
-	TESTQ       DI, DI
-	JZ          end136
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (R8), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(DI*4), AX
-	LEAQ        (CX)(DI*4), CX
-	LEAQ        (DX)(DI*4), DX
-	LEAQ        (R8)(DI*4), R8
-
-end136:
-end134:
-end63:
-end62:
-	MOVQ BX, ret+120(FP)
-	JMP  end61
-
-else60:
-	MOVQ   CX, DX
-	MOVQ   rows+96(FP), BX
-	MOVQ   cols+104(FP), SI
-	MOVQ   SI, DI
-	ANDQ   $+15, DI
-	MOVQ   $-1, R8
-	BZHIQ  DI, R8, R8
-	KMOVW  R8, K1
-	VXORPS Z0, Z0, Z0
-	MOVQ   CX, R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	TESTQ  BX, BX
-	JZ     end137
-	SUBQ   $0x01, BX
-	CMPQ   SI, $+15
-	JGT    else139
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end140
-
-else139:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z1
-	VADDPS      Z1, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end140:
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z3, Z3, Z3
-	MOVQ        DX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end142
-
-loop141:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+128, DX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop141
-
-end142:
-	MOVQ        SI, R11
-	ADDQ        R9, R11
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else143
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end145
-	VMOVUPS.Z   (DX), K3, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-
-end145:
-	JMP end144
-
-else143:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+64, DX
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z1, Z1
-	VFMADD231PS Z5, Z5, Z2
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end146
-	VMOVUPS.Z   (DX), K3, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-
-end146:
-end144:
-	ADDQ         $-64, DX
-	LEAQ         (DX)(R11*4), DX
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         BX, $+0
-	JGT          else148
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end150
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end152
-
-loop151:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop151
-
-end152:
-	CMPQ        R9, $+15
-	JGT         else153
-	TESTQ       DI, DI
-	JZ          end155
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(DI*4), DX
-
-end155:
-	JMP end154
-
-else153:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end156
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end156:
-end154:
-	VADDPS       Z4, Z2, Z2
+end75:
+	VADDPS       Z9, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
+	VCVTSI2SSQ   BX, X3, X3
 	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
 	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end150:
+end70:
 	VXORPS       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
 	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
+	VADDPS       Z2, Z1, Z9
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
+	VSQRTPS      Z9, Z2
+	VDIVPS       Z2, Z1, Z10
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end157
-	ADDQ         $+1, BX
-	JMP          end138
-
-end157:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	JMP     end149
-
-else148:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end158
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end160
-
-loop159:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop159
-
-end160:
-	CMPQ        R10, $+15
-	JGT         else161
-	TESTQ       DI, DI
-	JZ          end163
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R9)(DI*4), R9
-
-end163:
-	JMP end162
-
-else161:
-	VMOVUPS     (R9), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R9
-	TESTQ       DI, DI
-	JZ          end164
-	VMOVUPS.Z   (R9), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R9)(DI*4), R9
-
-end164:
-end162:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end158:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, R9
-	SUBL         $0x0d800001, R9
-	CMPL         R9, $0x71fffffe
-	JLS          end165
-	ADDQ         $+1, BX
-	JMP          end138
-
-end165:
-	CMPQ SI, $+15
-	JGT  else166
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z0, Z0
-	JMP          end167
-
-else166:
-	// Any number is right for a guess.
-	VMOVUPS     (DX), Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end167:
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z9, Z9, Z9
-	VXORPS      Z10, Z10, Z10
-	MOVQ        DX, R9
-	ANDQ        $+63, R9
-	SHRQ        $0x02, R9
-	MOVQ        $-1, R10
-	SHLXQ       R9, R10, R10
-	KMOVW       R10, K2
-	MOVQ        R9, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end169
-
-loop168:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+128, DX
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop168
-
-end169:
-	MOVQ        SI, R11
-	ADDQ        R9, R11
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else170
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end172
-	VMOVUPS.Z   (DX), K3, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K3, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-
-end172:
-	JMP end171
-
-else170:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z4
-	VSUBPS      Z0, Z4, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-	ADDQ        $+64, DX
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K2
-	SHRQ        $0x10, R9
-	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z7, Z7
-	VFMADD231PS Z4, Z4, Z9
-	ADDQ        $+64, DX
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	TESTQ       R9, R9
-	JS          end173
-	VMOVUPS.Z   (DX), K3, Z4
-	VSUBPS      Z0, Z4, Z4
-	VMOVAPS.Z   Z4, K3, Z4
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z4, Z4, Z10
-
-end173:
-end171:
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R11*4), DX
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, BX
-	CMPQ    BX, $+1
-	JLT     end175
-
-loop174:
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	PREFETCHT1   (AX)(SI*8)
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end176
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R11
-	MOVQ         SI, R12
-	CMPQ         R12, $+32
-	JLT          end178
-
-loop177:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop177
-
-end178:
-	CMPQ        R12, $+15
-	JGT         else179
-	TESTQ       DI, DI
-	JZ          end181
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R11)(DI*4), R11
-
-end181:
-	JMP end180
-
-else179:
-	VMOVUPS     (R11), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R11
-	TESTQ       DI, DI
-	JZ          end182
-	VMOVUPS.Z   (R11), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R11)(DI*4), R11
-
-end182:
-end180:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end176:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R11
+	VMOVAPS      Z10, Z2
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z3, Z11, Z3
+	VMULPS       Z10, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X9, R11
 	SUBL         $0x0d800001, R11
 	CMPL         R11, $0x71fffffe
-	JLS          end183
-	ADDQ         $+1, BX
-	JMP          end147
+	JLS          end76
+	ADDQ         $+1, R8
+	MOVQ         R8, ret+128(FP)
+	SUBQ         R8, R8
+	ADDQ         $+1, R8
+	JMP          end62
 
-end183:
-	CMPQ SI, $+15
-	JGT  else184
+end76:
+	CMPQ BX, $+15
+	JGT  else77
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end185
+	JMP          end78
 
-else184:
+else77:
 	// Any number is right for a guess.
 	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z7
@@ -5064,7 +802,7 @@ else184:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end185:
+end78:
 	VXORPS      Z7, Z7, Z7
 	VXORPS      Z8, Z8, Z8
 	VXORPS      Z9, Z9, Z9
@@ -5115,15 +853,14 @@ end185:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
-	MOVQ        SI, R13
+	MOVQ        BX, R13
 	ADDQ        $+14, R13
 	ANDQ        $-16, R13
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JLT         end187
+	JLT         end80
 
-loop186:
-	PREFETCHT0  4096(DX)
+loop79:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z8, Z8
@@ -5134,8 +871,7 @@ loop186:
 	VMOVUPS     (R9), Z12
 	VMOVUPS     (R10), Z13
 	VFMADD213PS Z13, Z12, Z11
-	VMOVNTPS    Z11, (AX)
-	PREFETCHT0  4160(DX)
+	VMOVUPS     Z11, (AX)
 	VMOVUPS     64(DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -5146,7 +882,7 @@ loop186:
 	VMOVUPS     64(R9), Z12
 	VMOVUPS     64(R10), Z13
 	VFMADD213PS Z13, Z12, Z11
-	VMOVNTPS    Z11, 64(AX)
+	VMOVUPS     Z11, 64(AX)
 	ADDQ        $+128, DX
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
@@ -5154,79 +890,29 @@ loop186:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop186
+	JGE         loop79
 
-end187:
-	MOVQ        SI, R14
-	ADDQ        R11, R14
-	MOVQ        SI, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	SUBQ        R11, R14
-	SUBQ        $+16, R14
-	MOVQ        SI, R11
-	ADDQ        R12, R11
-	MOVQ        SI, R12
-	ADDQ        $+14, R12
-	ANDQ        $-16, R12
-	SUBQ        $+32, R12
-	SUBQ        R12, R11
-	SUBQ        $+16, R11
-	CMPQ        R13, $+15
-	JGT         else188
-	MOVQ        $-1, R12
-	BZHIQ       R14, R12, R12
-	KMOVW       R12, K2
-	SHRQ        $0x10, R12
-	KMOVW       R12, K3
-	MOVQ        $-1, R12
-	BZHIQ       R11, R12, R12
-	KMOVW       R12, K4
-	SHRQ        $0x10, R12
-	KMOVW       R12, K5
-	VMOVUPS.Z   (DX), K2, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K2, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
-	VMOVUPS.Z   (CX), K4, Z11
-	VSUBPS      Z4, Z11, Z11
-	VFMADD213PS Z6, Z5, Z11
-	VMOVUPS.Z   (R9), K4, Z12
-	VMOVUPS.Z   (R10), K4, Z13
-	VFMADD213PS Z13, Z12, Z11
-	VMOVUPS     Z11, K4, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	MOVQ        R14, R12
-	SUBQ        $+17, R12
-	MOVQ        R11, R13
-	SUBQ        $+17, R13
-	ANDQ        R13, R12
-	TESTQ       R12, R12
-	JS          end190
-	VMOVUPS.Z   (DX), K3, Z11
-	VSUBPS      Z0, Z11, Z11
-	VMOVAPS.Z   Z11, K3, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
-	VMOVUPS.Z   (CX), K5, Z11
-	VSUBPS      Z4, Z11, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R9), K5, Z5
-	VMOVUPS.Z   (R10), K5, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z4, K5, (AX)
+end80:
+	MOVQ BX, R14
+	ADDQ R11, R14
+	MOVQ BX, R11
+	ADDQ $+14, R11
+	ANDQ $-16, R11
+	SUBQ $+32, R11
+	SUBQ R11, R14
+	SUBQ $+16, R14
+	MOVQ BX, R11
+	ADDQ R12, R11
+	MOVQ BX, R12
+	ADDQ $+14, R12
+	ANDQ $-16, R12
+	SUBQ $+32, R12
+	SUBQ R12, R11
+	SUBQ $+16, R11
+	CMPQ R13, $+16
+	JLT  end82
 
-end190:
-	JMP end189
-
-else188:
-	PREFETCHT0  4096(DX)
+loop81:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z8, Z8
@@ -5237,12 +923,23 @@ else188:
 	VMOVUPS     (R9), Z12
 	VMOVUPS     (R10), Z13
 	VFMADD213PS Z13, Z12, Z11
-	VMOVNTPS    Z11, (AX)
+	VMOVUPS     Z11, (AX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
+	VMOVAPS     Z7, Z11
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z11, Z8
+	VMOVAPS     Z9, Z11
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z11, Z10
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop81
+
+end82:
 	MOVQ        $-1, R12
 	BZHIQ       R14, R12, R12
 	KMOVW       R12, K2
@@ -5256,8 +953,8 @@ else188:
 	VMOVUPS.Z   (DX), K2, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K2, Z11
-	VADDPS      Z11, Z7, Z7
-	VFMADD231PS Z11, Z11, Z9
+	VADDPS      Z11, Z8, Z8
+	VFMADD231PS Z11, Z11, Z10
 	VMOVUPS.Z   (CX), K4, Z11
 	VSUBPS      Z4, Z11, Z11
 	VFMADD213PS Z6, Z5, Z11
@@ -5276,12 +973,12 @@ else188:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end191
+	JS          end83
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
-	VADDPS      Z11, Z8, Z8
-	VFMADD231PS Z11, Z11, Z10
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
 	VMOVUPS.Z   (CX), K5, Z11
 	VSUBPS      Z4, Z11, Z4
 	VFMADD213PS Z6, Z5, Z4
@@ -5290,8 +987,7 @@ else188:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end191:
-end189:
+end83:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R14*4), DX
 	ADDQ    $-64, AX
@@ -5302,535 +998,329 @@ end189:
 	LEAQ    (R9)(R11*4), R9
 	ADDQ    $-64, R10
 	LEAQ    (R10)(R11*4), R10
-	LEAQ    (R8)(SI*4), R8
+	LEAQ    (DI)(BX*4), DI
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 	VMOVAPS Z0, Z0
 	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop174
+	VMOVAPS Z1, Z7
+	VADDPS  Z10, Z9, Z1
+	VMOVAPS Z1, Z8
+	SUBQ    $+1, R8
+	CMPQ    R8, $+1
+	JGE     loop68
 
-end175:
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), R9
-	PREFETCHT1   (AX)(SI*8)
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
+end69:
+	ADDQ $+3, R8
+	JMP  end61
+
+end63:
+end62:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else85
+	JMP  end84
+
+else85:
+	MOVQ        weight_base+48(FP), R9
+	MOVQ        bias_base+72(FP), R10
+	MOVQ        AX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, AX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, CX
+	VMOVUPS.Z   (CX), K2, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R9), Z2
+	VEXPANDPS.Z Z2, K2, Z2
+	VMOVUPS     (R10), Z3
+	VEXPANDPS.Z Z3, K2, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K2, (AX)
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, R9
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, R10
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	MOVQ        BX, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JLT         end88
+
+loop87:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R10), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	VMOVUPS     64(CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     64(R9), Z2
+	VMOVUPS     64(R10), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop87
+
+end88:
+	MOVQ BX, R13
+	ADDQ R11, R13
+	MOVQ BX, R11
+	ADDQ $+14, R11
+	ANDQ $-16, R11
+	SUBQ $+32, R11
+	SUBQ R11, R13
+	SUBQ $+16, R13
+	CMPQ R12, $+16
+	JLT  end90
+
+loop89:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R10), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop89
+
+end90:
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K2
+	SHRQ        $0x10, R11
+	KMOVW       R11, K3
+	VMOVUPS.Z   (CX), K2, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS.Z   (R9), K2, Z2
+	VMOVUPS.Z   (R10), K2, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K2, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	TESTQ       R11, R11
+	JS          end91
+	VMOVUPS.Z   (CX), K3, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS.Z   (R9), K3, Z2
+	VMOVUPS.Z   (R10), K3, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K3, (AX)
+
+end91:
+	ADDQ $-64, AX
+	LEAQ (AX)(R13*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R13*4), CX
+	ADDQ $-64, R9
+	LEAQ (R9)(R13*4), R9
+	ADDQ $-64, R10
+	LEAQ (R10)(R13*4), R10
+
+end84:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+0
+	JGT  else93
+	JMP  end92
+
+else93:
+	CMPQ R8, $+1
+	JGT  else95
+	JMP  end92
+
+else95:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end192
+	JLS          end97
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
+	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end194
+	MOVQ         DI, R9
+	MOVQ         BX, R10
+	CMPQ         R10, $+32
+	JLT          end99
 
-loop193:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R10
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop193
+loop98:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop98
 
-end194:
-	CMPQ        R11, $+15
-	JGT         else195
-	TESTQ       DI, DI
-	JZ          end197
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R10)(DI*4), R10
+end99:
+	CMPQ R10, $+16
+	JLT  end101
 
-end197:
-	JMP end196
+loop100:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z1, Z5
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z5, Z3
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop100
 
-else195:
-	VMOVUPS     (R10), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R10
-	TESTQ       DI, DI
-	JZ          end198
-	VMOVUPS.Z   (R10), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R10)(DI*4), R10
+end101:
+	TESTQ       SI, SI
+	JZ          end102
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R9)(SI*4), R9
 
-end198:
-end196:
-	VADDPS       Z7, Z2, Z2
+end102:
+	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   SI, X3, X3
+	VCVTSI2SSQ   BX, X3, X3
 	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end192:
+end97:
 	VXORPS       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
 	VBROADCASTSS eps+112(FP), Z2
-	VADDPS       Z2, Z1, Z7
+	VADDPS       Z2, Z1, Z4
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end199
-	ADDQ         $+1, BX
-	JMP          end147
+	VMOVAPS      Z5, Z2
+	VXORPS       Z6, Z6, Z6
+	VSUBPS       Z3, Z6, Z3
+	VMULPS       Z5, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X4, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end103
+	SUBQ         $0x01, R8
+	MOVQ         R8, ret+128(FP)
+	JMP          end58
 
-end199:
-	MOVQ        AX, DI
-	ANDQ        $+63, DI
-	SHRQ        $0x02, DI
-	MOVQ        $-1, R10
-	SHLXQ       DI, R10, R10
-	KMOVW       R10, K1
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, AX
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VEXPANDPS.Z Z7, K1, Z7
-	VMOVUPS     (R9), Z8
-	VEXPANDPS.Z Z8, K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DX
-	MOVQ        DI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        SI, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end201
-
-loop200:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVNTPS    Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVNTPS    Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop200
-
-end201:
-	MOVQ        SI, R11
-	ADDQ        DI, R11
-	MOVQ        SI, DI
-	ADDQ        $+14, DI
-	ANDQ        $-16, DI
-	SUBQ        $+32, DI
-	SUBQ        DI, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else202
-	MOVQ        $-1, DI
-	BZHIQ       R11, DI, DI
-	KMOVW       DI, K1
-	SHRQ        $0x10, DI
-	KMOVW       DI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (R9), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        R11, DI
-	SUBQ        $+17, DI
-	TESTQ       DI, DI
-	JS          end204
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (R9), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end204:
-	JMP end203
-
-else202:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (R9), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVNTPS    Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        $-1, DI
-	BZHIQ       R11, DI, DI
-	KMOVW       DI, K1
-	SHRQ        $0x10, DI
-	KMOVW       DI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (R9), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, R9
-	MOVQ        R11, DI
-	SUBQ        $+17, DI
-	TESTQ       DI, DI
-	JS          end205
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (R9), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end205:
-end203:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R11*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R11*4), CX
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R11*4), DX
-	ADDQ    $-64, R9
-	LEAQ    (R9)(R11*4), R9
-	LEAQ    (R8)(SI*4), R8
+end103:
+	LEAQ    (DI)(BX*4), DI
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 
-end149:
-end147:
-	MOVQ        weight_base+48(FP), DX
-	MOVQ        bias_base+72(FP), DI
-	PREFETCHT1  (AX)(SI*8)
-	MOVQ        AX, R8
-	ANDQ        $+63, R8
-	SHRQ        $0x02, R8
-	MOVQ        $-1, R9
-	SHLXQ       R8, R9, R9
-	KMOVW       R9, K1
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, AX
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMOVUPS     (DI), Z2
-	VEXPANDPS.Z Z2, K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DX
-	MOVQ        R8, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        SI, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JLT         end207
+end92:
+	CMPQ R8, $+2
+	JGT  else105
+	JMP  end104
 
-loop206:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, DI
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop206
-
-end207:
-	MOVQ        SI, R10
-	ADDQ        R8, R10
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R10
-	SUBQ        $+16, R10
-	CMPQ        R9, $+15
-	JGT         else208
-	MOVQ        $-1, SI
-	BZHIQ       R10, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (DI), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        R10, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end210
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (DI), K2, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end210:
-	JMP end209
-
-else208:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (DI), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVNTPS    Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        $-1, SI
-	BZHIQ       R10, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (DI), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, DI
-	MOVQ        R10, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end211
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (DI), K2, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end211:
-end209:
-	ADDQ $-64, AX
-	LEAQ (AX)(R10*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R10*4), CX
-	ADDQ $-64, DX
-	LEAQ (DX)(R10*4), DX
-	ADDQ $-64, DI
-	LEAQ (DI)(R10*4), DI
-
-end138:
-end137:
-	MOVQ BX, ret+120(FP)
-	SFENCE
-
-end61:
-end2:
-	VZEROUPPER
-	RET
-
-// func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-176
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   sum_base+24(FP), CX
-	MOVQ   CX, DX
-	MOVQ   x_base+48(FP), BX
-	MOVQ   residual_base+72(FP), SI
-	MOVQ   rows+144(FP), DI
-	MOVQ   cols+152(FP), R8
-	MOVQ   R8, R9
-	ANDQ   $+15, R9
-	MOVQ   $-1, R10
-	BZHIQ  R9, R10, R10
-	KMOVW  R10, K1
-	VXORPS Z0, Z0, Z0
-	MOVQ   CX, R10
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z0, Z0, Z0
-	VXORPS Z6, Z6, Z6
-	CMPQ   R8, $+496
-	JLT    else1
-	MOVQ   R8, R11
-	SHLQ   $0x02, R11
-	ORQ    DX, R11
-	ORQ    BX, R11
-	ORQ    SI, R11
-	ORQ    AX, R11
-	ORQ    CX, R11
-	TESTQ  $0x0000001f, R11
-	JZ     else1
-	TESTQ  DI, DI
-	JZ     end3
-	SUBQ   $0x01, DI
-	CMPQ   R8, $+15
-	JGT    else5
+else105:
+	CMPQ BX, $+15
+	JGT  else107
 
 	// Any number is right for a guess.
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (SI), Z1
-	VADDPS       Z1, Z0, Z0
+	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end6
+	JMP          end108
 
-else5:
+else107:
 	// Any number is right for a guess.
-	VMOVUPS     (BX), Z0
-	VMOVUPS     (SI), Z1
-	VADDPS      Z1, Z0, Z0
+	VMOVUPS     (DX), Z0
 	VSHUFF32X4  $0x4e, Z0, Z0, Z1
 	VADDPS      Z1, Z0, Z0
 	VSHUFF32X4  $0xb1, Z0, Z0, Z1
@@ -5842,249 +1332,584 @@ else5:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end6:
-	VXORPS      Z1, Z1, Z1
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z2, Z2, Z2
+end108:
 	VXORPS      Z3, Z3, Z3
-	MOVQ        DX, R11
-	ANDQ        $+63, R11
-	SHRQ        $0x02, R11
-	MOVQ        $-1, R12
-	SHLXQ       R11, R12, R12
-	KMOVW       R12, K2
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, DX
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, BX
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, SI
-	VMOVUPS.Z   (BX), K2, Z5
-	VMOVUPS.Z   (SI), K2, Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VMOVAPS.Z   Z6, K2, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     Z5, K2, (DX)
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z1, Z1, Z1
+	VXORPS      Z2, Z2, Z2
+	MOVQ        DX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	VMOVUPS.Z   (DX), K2, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K2, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        R8, R12
-	ADDQ        $+14, R12
-	ANDQ        $-16, R12
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JLT         end8
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end110
 
-loop7:
-	VMOVUPS     (BX), Z5
-	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VADDPS      Z6, Z4, Z4
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z5, (DX)
-	VMOVUPS     64(BX), Z5
-	VMOVUPS     64(SI), Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     Z5, 64(DX)
+loop109:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z2
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
 	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop7
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop109
 
-end8:
-	MOVQ        R8, R13
-	ADDQ        R11, R13
-	MOVQ        R8, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	SUBQ        R11, R13
-	SUBQ        $+16, R13
-	CMPQ        R12, $+15
-	JGT         else9
-	MOVQ        $-1, R11
-	BZHIQ       R13, R11, R11
-	KMOVW       R11, K2
-	SHRQ        $0x10, R11
-	KMOVW       R11, K3
-	VMOVUPS.Z   (BX), K2, Z5
-	VMOVUPS.Z   (SI), K2, Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VMOVAPS.Z   Z6, K2, Z6
-	VADDPS      Z6, Z4, Z4
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z5, K2, (DX)
+end110:
+	MOVQ BX, R11
+	ADDQ R9, R11
+	MOVQ BX, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R11
+	SUBQ $+16, R11
+	CMPQ R10, $+16
+	JLT  end112
+
+loop111:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z2
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        R13, R11
-	SUBQ        $+17, R11
-	TESTQ       R11, R11
-	JS          end11
-	VMOVUPS.Z   (BX), K3, Z5
-	VMOVUPS.Z   (SI), K3, Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VMOVAPS.Z   Z6, K3, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     Z5, K3, (DX)
+	VMOVAPS     Z3, Z8
+	VMOVAPS     Z7, Z3
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z1, Z8
+	VMOVAPS     Z2, Z1
+	VMOVAPS     Z8, Z2
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop111
 
-end11:
-	JMP end10
-
-else9:
-	VMOVUPS     (BX), Z5
-	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VADDPS      Z6, Z4, Z4
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z5, (DX)
+end112:
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K2
+	SHRQ        $0x10, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (DX), K2, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K2, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z2
 	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        $-1, R11
-	BZHIQ       R13, R11, R11
-	KMOVW       R11, K2
-	SHRQ        $0x10, R11
-	KMOVW       R11, K3
-	VMOVUPS.Z   (BX), K2, Z5
-	VMOVUPS.Z   (SI), K2, Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VMOVAPS.Z   Z6, K2, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     Z5, K2, (DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        R13, R11
-	SUBQ        $+17, R11
-	TESTQ       R11, R11
-	JS          end12
-	VMOVUPS.Z   (BX), K3, Z5
-	VMOVUPS.Z   (SI), K3, Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VMOVAPS.Z   Z6, K3, Z6
-	VADDPS      Z6, Z4, Z4
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z5, K3, (DX)
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end113
+	VMOVUPS.Z   (DX), K3, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K3, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
 
-end12:
-end10:
-	ADDQ         $-64, DX
-	LEAQ         (DX)(R13*4), DX
-	ADDQ         $-64, BX
-	LEAQ         (BX)(R13*4), BX
-	ADDQ         $-64, SI
-	LEAQ         (SI)(R13*4), SI
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
+end113:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R11*4), DX
+	VMOVAPS Z0, Z0
+	VADDPS  Z7, Z3, Z3
+	VMOVAPS Z3, Z7
+	VADDPS  Z2, Z1, Z1
+	VMOVAPS Z1, Z8
+
+end104:
+end61:
+	SUBQ $+1, R8
+	CMPQ R8, $+1
+	JGE  loop59
+
+end60:
+end58:
+end57:
+	JMP end56
+
+else55:
+	MOVQ  rows+96(FP), R8
+	TESTQ R8, R8
+	JZ    end114
+	ADDQ  $+2, R8
+	CMPQ  R8, $+1
+	JLT   end117
+
+loop116:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else121
+	JMP  end120
+
+else121:
+	CMPQ R8, $+2
+	JGT  else123
+	JMP  end120
+
+else123:
+	SUBQ $0x02, R8
+	CMPQ R8, $+1
+	JLT  end126
+
+loop125:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         DI, $+0
-	JGT          else14
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end16
+	JLS          end127
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, R11
+	MOVQ         BX, R12
+	CMPQ         R12, $+32
+	JLT          end129
+
+loop128:
+	VMOVUPS     (R11), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	VMOVUPS     64(R11), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VFMADD231PS Z10, Z10, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop128
+
+end129:
+	CMPQ R12, $+16
+	JLT  end131
+
+loop130:
+	VMOVUPS     (R11), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	ADDQ        $+64, R11
+	VMOVAPS     Z2, Z10
+	VMOVAPS     Z9, Z2
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z1, Z10
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z10, Z3
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop130
+
+end131:
+	TESTQ       SI, SI
+	JZ          end132
+	VMOVUPS.Z   (R11), K1, Z10
+	VSUBPS      Z0, Z10, Z10
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	LEAQ        (R11)(SI*4), R11
+
+end132:
+	VADDPS       Z9, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   BX, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end127:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z9
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z9, Z2
+	VDIVPS       Z2, Z1, Z10
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z10, Z2
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z3, Z11, Z3
+	VMULPS       Z10, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X9, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end133
+	ADDQ         $+1, R8
+	MOVQ         R8, ret+128(FP)
+	SUBQ         R8, R8
+	ADDQ         $+1, R8
+	JMP          end119
+
+end133:
+	CMPQ BX, $+15
+	JGT  else134
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end135
+
+else134:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z7
+	VADDPS      Z7, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end135:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z10, Z10, Z10
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   BX, R11
+	CMPQ   R11, $+32
+	JLT    end137
+
+loop136:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z8
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	VMOVUPS     64(DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z10, Z10
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS     64(CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     64(R9), Z12
+	VMOVUPS     64(R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, 64(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop136
+
+end137:
+	CMPQ R11, $+16
+	JLT  end139
+
+loop138:
+	VMOVUPS     (DX), Z11
+	VSUBPS      Z0, Z11, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z8
+	VMOVUPS     (CX), Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VMOVUPS     (R10), Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, (AX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	VMOVAPS     Z7, Z11
+	VMOVAPS     Z10, Z7
+	VMOVAPS     Z11, Z10
+	VMOVAPS     Z8, Z11
+	VMOVAPS     Z9, Z8
+	VMOVAPS     Z11, Z9
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop138
+
+end139:
+	TESTQ       SI, SI
+	JZ          end140
+	VMOVUPS.Z   (DX), K1, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K1, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z8
+	VMOVUPS.Z   (CX), K1, Z11
+	VSUBPS      Z4, Z11, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VMOVUPS.Z   (R10), K1, Z6
+	VFMADD213PS Z6, Z5, Z4
+	VMOVUPS     Z4, K1, (AX)
+	LEAQ        (DX)(SI*4), DX
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R9)(SI*4), R9
+	LEAQ        (R10)(SI*4), R10
+
+end140:
+	LEAQ    (DI)(BX*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z10, Z7, Z1
+	VMOVAPS Z1, Z7
+	VADDPS  Z9, Z8, Z1
+	VMOVAPS Z1, Z8
+	SUBQ    $+1, R8
+	CMPQ    R8, $+1
+	JGE     loop125
+
+end126:
+	ADDQ $+3, R8
+	JMP  end118
+
+end120:
+end119:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else142
+	JMP  end141
+
+else142:
+	MOVQ weight_base+48(FP), R9
+	MOVQ bias_base+72(FP), R10
+	MOVQ BX, R11
+	CMPQ R11, $+32
+	JLT  end145
+
+loop144:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R10), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	VMOVUPS     64(CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     64(R9), Z2
+	VMOVUPS     64(R10), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop144
+
+end145:
+	CMPQ R11, $+16
+	JLT  end147
+
+loop146:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R9), Z2
+	VMOVUPS     (R10), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop146
+
+end147:
+	TESTQ       SI, SI
+	JZ          end148
+	VMOVUPS.Z   (CX), K1, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS.Z   (R9), K1, Z2
+	VMOVUPS.Z   (R10), K1, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R9)(SI*4), R9
+	LEAQ        (R10)(SI*4), R10
+
+end148:
+end141:
+	MOVQ rows+96(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+0
+	JGT  else150
+	JMP  end149
+
+else150:
+	CMPQ R8, $+1
+	JGT  else152
+	JMP  end149
+
+else152:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end154
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, DX
-	MOVQ         R8, BX
-	CMPQ         BX, $+32
-	JLT          end18
+	MOVQ         DI, R9
+	MOVQ         BX, R10
+	CMPQ         R10, $+32
+	JLT          end156
 
-loop17:
-	VMOVUPS     (DX), Z5
+loop155:
+	VMOVUPS     (R9), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
+	VMOVUPS     64(R9), Z5
 	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop17
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop155
 
-end18:
-	CMPQ        BX, $+15
-	JGT         else19
-	TESTQ       R9, R9
-	JZ          end21
-	VMOVUPS.Z   (DX), K1, Z5
+end156:
+	CMPQ R10, $+16
+	JLT  end158
+
+loop157:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z1, Z5
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z5, Z3
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop157
+
+end158:
+	TESTQ       SI, SI
+	JZ          end159
+	VMOVUPS.Z   (R9), K1, Z5
 	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
 	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(R9*4), DX
+	LEAQ        (R9)(SI*4), R9
 
-end21:
-	JMP end20
-
-else19:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       R9, R9
-	JZ          end22
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(R9*4), DX
-
-end22:
-end20:
+end159:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
+	VCVTSI2SSQ   BX, X3, X3
 	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
@@ -6103,6 +1928,317 @@ end20:
 	VADDPS       Z4, Z1, Z1
 	VSHUFPS      $0xb1, Z1, Z1, Z4
 	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end154:
+	VXORPS       Z2, Z2, Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS eps+112(FP), Z2
+	VADDPS       Z2, Z1, Z4
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z5, Z2
+	VXORPS       Z6, Z6, Z6
+	VSUBPS       Z3, Z6, Z3
+	VMULPS       Z5, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X4, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end160
+	SUBQ         $0x01, R8
+	MOVQ         R8, ret+128(FP)
+	JMP          end115
+
+end160:
+	LEAQ    (DI)(BX*4), DI
+	VMOVAPS Z1, Z4
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+
+end149:
+	CMPQ R8, $+2
+	JGT  else162
+	JMP  end161
+
+else162:
+	CMPQ BX, $+15
+	JGT  else164
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z0, Z0
+	JMP          end165
+
+else164:
+	// Any number is right for a guess.
+	VMOVUPS     (DX), Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end165:
+	VXORPS Z3, Z3, Z3
+	VXORPS Z7, Z7, Z7
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   BX, R9
+	CMPQ   R9, $+32
+	JLT    end167
+
+loop166:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z2
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop166
+
+end167:
+	CMPQ R9, $+16
+	JLT  end169
+
+loop168:
+	VMOVUPS     (DX), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, DX
+	VMOVAPS     Z3, Z8
+	VMOVAPS     Z7, Z3
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z1, Z8
+	VMOVAPS     Z2, Z1
+	VMOVAPS     Z8, Z2
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop168
+
+end169:
+	TESTQ       SI, SI
+	JZ          end170
+	VMOVUPS.Z   (DX), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z3, Z3
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (DX)(SI*4), DX
+
+end170:
+	VMOVAPS Z0, Z0
+	VADDPS  Z7, Z3, Z3
+	VMOVAPS Z3, Z7
+	VADDPS  Z2, Z1, Z1
+	VMOVAPS Z1, Z8
+
+end161:
+end118:
+	SUBQ $+1, R8
+	CMPQ R8, $+1
+	JGE  loop116
+
+end117:
+end115:
+end114:
+end56:
+end2:
+	VZEROUPPER
+	RET
+
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3d800000<>+0(SB)/4, $0x3d800000
+GLOBL f32_3d800000<>(SB), RODATA|NOPTR, $4
+
+// func addLayerNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-176
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   sum_base+24(FP), CX
+	MOVQ   CX, DX
+	MOVQ   x_base+48(FP), BX
+	MOVQ   residual_base+72(FP), SI
+	MOVQ   cols+152(FP), DI
+	MOVQ   DI, R8
+	ANDQ   $+15, R8
+	MOVQ   $-1, R9
+	BZHIQ  R8, R9, R9
+	KMOVW  R9, K1
+	MOVQ   rows+144(FP), R9
+	SUBQ   R9, R9
+	MOVQ   R9, ret+168(FP)
+	VXORPS Z0, Z0, Z0
+	MOVQ   CX, R9
+	VXORPS Z0, Z0, Z0
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z1, Z1, Z1
+	VXORPS Z6, Z6, Z6
+	CMPQ   DI, $+496
+	JLT    else1
+	MOVQ   DI, R10
+	SHLQ   $0x02, R10
+	ORQ    DX, R10
+	ORQ    BX, R10
+	ORQ    SI, R10
+	ORQ    AX, R10
+	ORQ    CX, R10
+	TESTQ  $0x0000001f, R10
+	JZ     else1
+	MOVQ   rows+144(FP), R10
+	TESTQ  R10, R10
+	JZ     end3
+	ADDQ   $+2, R10
+	CMPQ   R10, $+1
+	JLT    end6
+
+loop5:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+1
+	JGT  else10
+	JMP  end9
+
+else10:
+	CMPQ R10, $+2
+	JGT  else12
+	JMP  end9
+
+else12:
+	SUBQ $0x02, R10
+	CMPQ R10, $+1
+	JLT  end15
+
+loop14:
+	MOVQ         weight_base+96(FP), R11
+	MOVQ         bias_base+120(FP), R12
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DI, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end16
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R9, R13
+	MOVQ         DI, R14
+	CMPQ         R14, $+32
+	JLT          end18
+
+loop17:
+	VMOVUPS     (R13), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	VMOVUPS     64(R13), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VFMADD231PS Z10, Z10, Z3
+	ADDQ        $+128, R13
+	SUBQ        $+32, R14
+	CMPQ        R14, $+32
+	JGE         loop17
+
+end18:
+	CMPQ R14, $+16
+	JLT  end20
+
+loop19:
+	VMOVUPS     (R13), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	ADDQ        $+64, R13
+	VMOVAPS     Z2, Z10
+	VMOVAPS     Z9, Z2
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z1, Z10
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z10, Z3
+	SUBQ        $+16, R14
+	CMPQ        R14, $+16
+	JGE         loop19
+
+end20:
+	TESTQ       R8, R8
+	JZ          end21
+	VMOVUPS.Z   (R13), K1, Z10
+	VSUBPS      Z0, Z10, Z10
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	LEAQ        (R13)(R8*4), R13
+
+end21:
+	VADDPS       Z9, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   DI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
 	VMOVAPS      Z2, Z3
@@ -6112,495 +2248,38 @@ end16:
 	VXORPS       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
 	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z4
+	VADDPS       Z2, Z1, Z9
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
+	VSQRTPS      Z9, Z2
+	VDIVPS       Z2, Z1, Z10
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end23
-	ADDQ         $+1, DI
-	JMP          end4
-
-end23:
-	LEAQ    (R10)(R8*4), R10
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	JMP     end15
-
-else14:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end24
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+32
-	JLT          end26
-
-loop25:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R11), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop25
-
-end26:
-	CMPQ        R12, $+15
-	JGT         else27
-	TESTQ       R9, R9
-	JZ          end29
-	VMOVUPS.Z   (R11), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R11)(R9*4), R11
-
-end29:
-	JMP end28
-
-else27:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R11
-	TESTQ       R9, R9
-	JZ          end30
-	VMOVUPS.Z   (R11), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R11)(R9*4), R11
-
-end30:
-end28:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end24:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, R11
-	SUBL         $0x0d800001, R11
-	CMPL         R11, $0x71fffffe
-	JLS          end31
-	ADDQ         $+1, DI
-	JMP          end4
-
-end31:
-	CMPQ R8, $+15
-	JGT  else32
-
-	// Any number is right for a guess.
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (SI), Z4
-	VADDPS       Z4, Z0, Z0
-	VMOVAPS      Z0, Z0
-	JMP          end33
-
-else32:
-	// Any number is right for a guess.
-	VMOVUPS     (BX), Z0
-	VMOVUPS     (SI), Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end33:
-	VXORPS      Z7, Z7, Z7
-	VXORPS      Z8, Z8, Z8
-	VXORPS      Z9, Z9, Z9
-	VXORPS      Z10, Z10, Z10
-	MOVQ        DX, R11
-	ANDQ        $+63, R11
-	SHRQ        $0x02, R11
-	MOVQ        $-1, R12
-	SHLXQ       R11, R12, R12
-	KMOVW       R12, K2
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, DX
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, BX
-	MOVQ        R11, R12
-	SHLQ        $0x02, R12
-	SUBQ        R12, SI
-	VMOVUPS.Z   (BX), K2, Z4
-	VMOVUPS.Z   (SI), K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, K2, (DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        R8, R12
-	ADDQ        $+14, R12
-	ANDQ        $-16, R12
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JLT         end35
-
-loop34:
-	VMOVUPS     (BX), Z4
-	VMOVUPS     (SI), Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z8, Z8
-	VFMADD231PS Z5, Z5, Z10
-	VMOVUPS     Z4, (DX)
-	VMOVUPS     64(BX), Z4
-	VMOVUPS     64(SI), Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, 64(DX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop34
-
-end35:
-	MOVQ        R8, R13
-	ADDQ        R11, R13
-	MOVQ        R8, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	SUBQ        R11, R13
-	SUBQ        $+16, R13
-	CMPQ        R12, $+15
-	JGT         else36
-	MOVQ        $-1, R11
-	BZHIQ       R13, R11, R11
-	KMOVW       R11, K2
-	SHRQ        $0x10, R11
-	KMOVW       R11, K3
-	VMOVUPS.Z   (BX), K2, Z4
-	VMOVUPS.Z   (SI), K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z8, Z8
-	VFMADD231PS Z5, Z5, Z10
-	VMOVUPS     Z4, K2, (DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        R13, R11
-	SUBQ        $+17, R11
-	TESTQ       R11, R11
-	JS          end38
-	VMOVUPS.Z   (BX), K3, Z4
-	VMOVUPS.Z   (SI), K3, Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, K3, (DX)
-
-end38:
-	JMP end37
-
-else36:
-	VMOVUPS     (BX), Z4
-	VMOVUPS     (SI), Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z8, Z8
-	VFMADD231PS Z5, Z5, Z10
-	VMOVUPS     Z4, (DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        $-1, R11
-	BZHIQ       R13, R11, R11
-	KMOVW       R11, K2
-	SHRQ        $0x10, R11
-	KMOVW       R11, K3
-	VMOVUPS.Z   (BX), K2, Z4
-	VMOVUPS.Z   (SI), K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K2, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, K2, (DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	MOVQ        R13, R11
-	SUBQ        $+17, R11
-	TESTQ       R11, R11
-	JS          end39
-	VMOVUPS.Z   (BX), K3, Z4
-	VMOVUPS.Z   (SI), K3, Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K3, Z5
-	VADDPS      Z5, Z8, Z8
-	VFMADD231PS Z5, Z5, Z10
-	VMOVUPS     Z4, K3, (DX)
-
-end39:
-end37:
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R13*4), DX
-	ADDQ    $-64, BX
-	LEAQ    (BX)(R13*4), BX
-	ADDQ    $-64, SI
-	LEAQ    (SI)(R13*4), SI
-	LEAQ    (R10)(R8*4), R10
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, DI
-	CMPQ    DI, $+1
-	JLT     end41
-
-loop40:
-	MOVQ         weight_base+96(FP), R11
-	MOVQ         bias_base+120(FP), R12
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end42
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, R13
-	MOVQ         R8, R14
-	CMPQ         R14, $+32
-	JLT          end44
-
-loop43:
-	VMOVUPS     (R13), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R13), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, R13
-	SUBQ        $+32, R14
-	CMPQ        R14, $+32
-	JGE         loop43
-
-end44:
-	CMPQ        R14, $+15
-	JGT         else45
-	TESTQ       R9, R9
-	JZ          end47
-	VMOVUPS.Z   (R13), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R13)(R9*4), R13
-
-end47:
-	JMP end46
-
-else45:
-	VMOVUPS     (R13), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, R13
-	TESTQ       R9, R9
-	JZ          end48
-	VMOVUPS.Z   (R13), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R13)(R9*4), R13
-
-end48:
-end46:
-	VADDPS       Z7, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end42:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R13
+	VMOVAPS      Z10, Z2
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z3, Z11, Z3
+	VMULPS       Z10, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X9, R13
 	SUBL         $0x0d800001, R13
 	CMPL         R13, $0x71fffffe
-	JLS          end49
-	ADDQ         $+1, DI
-	JMP          end13
+	JLS          end22
+	ADDQ         $+1, R10
+	MOVQ         R10, ret+168(FP)
+	SUBQ         R10, R10
+	ADDQ         $+1, R10
+	JMP          end8
 
-end49:
-	CMPQ R8, $+15
-	JGT  else50
+end22:
+	CMPQ DI, $+15
+	JGT  else23
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end51
+	JMP          end24
 
-else50:
+else23:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z7
@@ -6616,7 +2295,7 @@ else50:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end51:
+end24:
 	VXORPS      Z7, Z7, Z7
 	VXORPS      Z8, Z8, Z8
 	VXORPS      Z9, Z9, Z9
@@ -6678,14 +2357,14 @@ end51:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
-	MOVQ        R8, R15
+	MOVQ        DI, R15
 	ADDQ        $+14, R15
 	ANDQ        $-16, R15
 	SUBQ        $+32, R15
 	CMPQ        R15, $+32
-	JLT         end53
+	JLT         end26
 
-loop52:
+loop25:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -6723,86 +2402,29 @@ loop52:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R15
 	CMPQ        R15, $+32
-	JGE         loop52
+	JGE         loop25
 
-end53:
-	MOVQ        R8, BP
-	ADDQ        R13, BP
-	MOVQ        R8, R13
-	ADDQ        $+14, R13
-	ANDQ        $-16, R13
-	SUBQ        $+32, R13
-	SUBQ        R13, BP
-	SUBQ        $+16, BP
-	MOVQ        R8, R13
-	ADDQ        R14, R13
-	MOVQ        R8, R14
-	ADDQ        $+14, R14
-	ANDQ        $-16, R14
-	SUBQ        $+32, R14
-	SUBQ        R14, R13
-	SUBQ        $+16, R13
-	CMPQ        R15, $+15
-	JGT         else54
-	MOVQ        $-1, R14
-	BZHIQ       BP, R14, R14
-	KMOVW       R14, K2
-	SHRQ        $0x10, R14
-	KMOVW       R14, K3
-	MOVQ        $-1, R14
-	BZHIQ       R13, R14, R14
-	KMOVW       R14, K4
-	SHRQ        $0x10, R14
-	KMOVW       R14, K5
-	VMOVUPS.Z   (BX), K2, Z11
-	VMOVUPS.Z   (SI), K2, Z12
-	VADDPS      Z12, Z11, Z11
-	VSUBPS      Z0, Z11, Z12
-	VMOVAPS.Z   Z12, K2, Z12
-	VADDPS      Z12, Z8, Z8
-	VFMADD231PS Z12, Z12, Z10
-	VMOVUPS.Z   (CX), K4, Z12
-	VSUBPS      Z4, Z12, Z12
-	VFMADD213PS Z6, Z5, Z12
-	VMOVUPS.Z   (R11), K4, Z13
-	VMOVUPS.Z   (R12), K4, Z14
-	VFMADD213PS Z14, Z13, Z12
-	VMOVUPS     Z11, K2, (DX)
-	VMOVUPS     Z12, K4, (AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	MOVQ        BP, R14
-	SUBQ        $+17, R14
-	MOVQ        R13, R15
-	SUBQ        $+17, R15
-	ANDQ        R15, R14
-	TESTQ       R14, R14
-	JS          end56
-	VMOVUPS.Z   (BX), K3, Z11
-	VMOVUPS.Z   (SI), K3, Z12
-	VADDPS      Z12, Z11, Z11
-	VSUBPS      Z0, Z11, Z12
-	VMOVAPS.Z   Z12, K3, Z12
-	VADDPS      Z12, Z7, Z7
-	VFMADD231PS Z12, Z12, Z9
-	VMOVUPS.Z   (CX), K5, Z12
-	VSUBPS      Z4, Z12, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R11), K5, Z5
-	VMOVUPS.Z   (R12), K5, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z11, K3, (DX)
-	VMOVUPS     Z4, K5, (AX)
+end26:
+	MOVQ DI, BP
+	ADDQ R13, BP
+	MOVQ DI, R13
+	ADDQ $+14, R13
+	ANDQ $-16, R13
+	SUBQ $+32, R13
+	SUBQ R13, BP
+	SUBQ $+16, BP
+	MOVQ DI, R13
+	ADDQ R14, R13
+	MOVQ DI, R14
+	ADDQ $+14, R14
+	ANDQ $-16, R14
+	SUBQ $+32, R14
+	SUBQ R14, R13
+	SUBQ $+16, R13
+	CMPQ R15, $+16
+	JLT  end28
 
-end56:
-	JMP end55
-
-else54:
+loop27:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -6824,6 +2446,17 @@ else54:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
+	VMOVAPS     Z7, Z11
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z11, Z8
+	VMOVAPS     Z9, Z11
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z11, Z10
+	SUBQ        $+16, R15
+	CMPQ        R15, $+16
+	JGE         loop27
+
+end28:
 	MOVQ        $-1, R14
 	BZHIQ       BP, R14, R14
 	KMOVW       R14, K2
@@ -6839,8 +2472,8 @@ else54:
 	VADDPS      Z12, Z11, Z11
 	VSUBPS      Z0, Z11, Z12
 	VMOVAPS.Z   Z12, K2, Z12
-	VADDPS      Z12, Z7, Z7
-	VFMADD231PS Z12, Z12, Z9
+	VADDPS      Z12, Z8, Z8
+	VFMADD231PS Z12, Z12, Z10
 	VMOVUPS.Z   (CX), K4, Z12
 	VSUBPS      Z4, Z12, Z12
 	VFMADD213PS Z6, Z5, Z12
@@ -6862,14 +2495,14 @@ else54:
 	SUBQ        $+17, R15
 	ANDQ        R15, R14
 	TESTQ       R14, R14
-	JS          end57
+	JS          end29
 	VMOVUPS.Z   (BX), K3, Z11
 	VMOVUPS.Z   (SI), K3, Z12
 	VADDPS      Z12, Z11, Z11
 	VSUBPS      Z0, Z11, Z12
 	VMOVAPS.Z   Z12, K3, Z12
-	VADDPS      Z12, Z8, Z8
-	VFMADD231PS Z12, Z12, Z10
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
 	VMOVUPS.Z   (CX), K5, Z12
 	VSUBPS      Z4, Z12, Z4
 	VFMADD213PS Z6, Z5, Z4
@@ -6879,8 +2512,7 @@ else54:
 	VMOVUPS     Z11, K3, (DX)
 	VMOVUPS     Z4, K5, (AX)
 
-end57:
-end55:
+end29:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(BP*4), DX
 	ADDQ    $-64, BX
@@ -6895,487 +2527,329 @@ end55:
 	LEAQ    (R11)(R13*4), R11
 	ADDQ    $-64, R12
 	LEAQ    (R12)(R13*4), R12
-	LEAQ    (R10)(R8*4), R10
+	LEAQ    (R9)(DI*4), R9
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 	VMOVAPS Z0, Z0
 	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $+1, DI
-	CMPQ    DI, $+1
-	JGE     loop40
+	VMOVAPS Z1, Z7
+	VADDPS  Z10, Z9, Z1
+	VMOVAPS Z1, Z8
+	SUBQ    $+1, R10
+	CMPQ    R10, $+1
+	JGE     loop14
 
-end41:
-	MOVQ         weight_base+96(FP), DX
-	MOVQ         bias_base+120(FP), BX
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
+end15:
+	ADDQ $+3, R10
+	JMP  end7
+
+end9:
+end8:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+1
+	JGT  else31
+	JMP  end30
+
+else31:
+	MOVQ        weight_base+96(FP), R11
+	MOVQ        bias_base+120(FP), R12
+	MOVQ        AX, R13
+	ANDQ        $+63, R13
+	SHRQ        $0x02, R13
+	MOVQ        $-1, R14
+	SHLXQ       R13, R14, R14
+	KMOVW       R14, K2
+	MOVQ        R13, R14
+	SHLQ        $0x02, R14
+	SUBQ        R14, AX
+	MOVQ        R13, R14
+	SHLQ        $0x02, R14
+	SUBQ        R14, CX
+	VMOVUPS.Z   (CX), K2, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R11), Z2
+	VEXPANDPS.Z Z2, K2, Z2
+	VMOVUPS     (R12), Z3
+	VEXPANDPS.Z Z3, K2, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K2, (AX)
+	MOVQ        R13, R14
+	SHLQ        $0x02, R14
+	SUBQ        R14, R11
+	MOVQ        R13, R14
+	SHLQ        $0x02, R14
+	SUBQ        R14, R12
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	MOVQ        DI, R14
+	ADDQ        $+14, R14
+	ANDQ        $-16, R14
+	SUBQ        $+32, R14
+	CMPQ        R14, $+32
+	JLT         end34
+
+loop33:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R11), Z2
+	VMOVUPS     (R12), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	VMOVUPS     64(CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     64(R12), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	SUBQ        $+32, R14
+	CMPQ        R14, $+32
+	JGE         loop33
+
+end34:
+	MOVQ DI, R15
+	ADDQ R13, R15
+	MOVQ DI, R13
+	ADDQ $+14, R13
+	ANDQ $-16, R13
+	SUBQ $+32, R13
+	SUBQ R13, R15
+	SUBQ $+16, R15
+	CMPQ R14, $+16
+	JLT  end36
+
+loop35:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R11), Z2
+	VMOVUPS     (R12), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R14
+	CMPQ        R14, $+16
+	JGE         loop35
+
+end36:
+	MOVQ        $-1, R13
+	BZHIQ       R15, R13, R13
+	KMOVW       R13, K2
+	SHRQ        $0x10, R13
+	KMOVW       R13, K3
+	VMOVUPS.Z   (CX), K2, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS.Z   (R11), K2, Z2
+	VMOVUPS.Z   (R12), K2, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K2, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	MOVQ        R15, R13
+	SUBQ        $+17, R13
+	TESTQ       R13, R13
+	JS          end37
+	VMOVUPS.Z   (CX), K3, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS.Z   (R11), K3, Z2
+	VMOVUPS.Z   (R12), K3, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K3, (AX)
+
+end37:
+	ADDQ $-64, AX
+	LEAQ (AX)(R15*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R15*4), CX
+	ADDQ $-64, R11
+	LEAQ (R11)(R15*4), R11
+	ADDQ $-64, R12
+	LEAQ (R12)(R15*4), R12
+
+end30:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+0
+	JGT  else39
+	JMP  end38
+
+else39:
+	CMPQ R10, $+1
+	JGT  else41
+	JMP  end38
+
+else41:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DI, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end58
+	JLS          end43
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
+	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, SI
-	MOVQ         R8, R11
-	CMPQ         R11, $+32
-	JLT          end60
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+	CMPQ         R12, $+32
+	JLT          end45
 
-loop59:
-	VMOVUPS     (SI), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(SI), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop59
+loop44:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop44
 
-end60:
-	CMPQ        R11, $+15
-	JGT         else61
-	TESTQ       R9, R9
-	JZ          end63
-	VMOVUPS.Z   (SI), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (SI)(R9*4), SI
+end45:
+	CMPQ R12, $+16
+	JLT  end47
 
-end63:
-	JMP end62
+loop46:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R11
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z1, Z5
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z5, Z3
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop46
 
-else61:
-	VMOVUPS     (SI), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, SI
-	TESTQ       R9, R9
-	JZ          end64
-	VMOVUPS.Z   (SI), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (SI)(R9*4), SI
+end47:
+	TESTQ       R8, R8
+	JZ          end48
+	VMOVUPS.Z   (R11), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R11)(R8*4), R11
 
-end64:
-end62:
-	VADDPS       Z7, Z2, Z2
+end48:
+	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
+	VCVTSI2SSQ   DI, X3, X3
 	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end58:
+end43:
 	VXORPS       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
 	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z7
+	VADDPS       Z2, Z1, Z4
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, SI
-	SUBL         $0x0d800001, SI
-	CMPL         SI, $0x71fffffe
-	JLS          end65
-	ADDQ         $+1, DI
-	JMP          end13
+	VMOVAPS      Z5, Z2
+	VXORPS       Z6, Z6, Z6
+	VSUBPS       Z3, Z6, Z3
+	VMULPS       Z5, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X4, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end49
+	SUBQ         $0x01, R10
+	MOVQ         R10, ret+168(FP)
+	JMP          end4
 
-end65:
-	MOVQ        AX, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R9
-	SHLXQ       SI, R9, R9
-	KMOVW       R9, K1
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, AX
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VEXPANDPS.Z Z7, K1, Z7
-	VMOVUPS     (BX), Z8
-	VEXPANDPS.Z Z8, K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DX
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, BX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R8, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JLT         end67
-
-loop66:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop66
-
-end67:
-	MOVQ        R8, R11
-	ADDQ        SI, R11
-	MOVQ        R8, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R11
-	SUBQ        $+16, R11
-	CMPQ        R9, $+15
-	JGT         else68
-	MOVQ        $-1, SI
-	BZHIQ       R11, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (BX), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R11, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end70
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (BX), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end70:
-	JMP end69
-
-else68:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        $-1, SI
-	BZHIQ       R11, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z7
-	VMOVUPS.Z   (BX), K1, Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R11, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end71
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z4
-	VMOVUPS.Z   (BX), K2, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end71:
-end69:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R11*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R11*4), CX
-	ADDQ    $-64, DX
-	LEAQ    (DX)(R11*4), DX
-	ADDQ    $-64, BX
-	LEAQ    (BX)(R11*4), BX
-	LEAQ    (R10)(R8*4), R10
+end49:
+	LEAQ    (R9)(DI*4), R9
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 
-end15:
-end13:
-	MOVQ        weight_base+96(FP), DX
-	MOVQ        bias_base+120(FP), BX
-	MOVQ        AX, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R9
-	SHLXQ       SI, R9, R9
-	KMOVW       R9, K1
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, AX
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMOVUPS     (BX), Z2
-	VEXPANDPS.Z Z2, K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, DX
-	MOVQ        SI, R9
-	SHLQ        $0x02, R9
-	SUBQ        R9, BX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R8, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JLT         end73
+end38:
+	CMPQ R10, $+2
+	JGT  else51
+	JMP  end50
 
-loop72:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop72
-
-end73:
-	MOVQ        R8, R10
-	ADDQ        SI, R10
-	MOVQ        R8, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R10
-	SUBQ        $+16, R10
-	CMPQ        R9, $+15
-	JGT         else74
-	MOVQ        $-1, SI
-	BZHIQ       R10, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R10, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end76
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (BX), K2, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end76:
-	JMP end75
-
-else74:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        $-1, SI
-	BZHIQ       R10, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	MOVQ        R10, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end77
-	VMOVUPS.Z   (CX), K2, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K2, Z1
-	VMOVUPS.Z   (BX), K2, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K2, (AX)
-
-end77:
-end75:
-	ADDQ $-64, AX
-	LEAQ (AX)(R10*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R10*4), CX
-	ADDQ $-64, DX
-	LEAQ (DX)(R10*4), DX
-	ADDQ $-64, BX
-	LEAQ (BX)(R10*4), BX
-
-end4:
-end3:
-	JMP end2
-
-else1:
-	TESTQ DI, DI
-	JZ    end78
-	SUBQ  $0x01, DI
-	CMPQ  R8, $+15
-	JGT   else80
+else51:
+	CMPQ DI, $+15
+	JGT  else53
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z1
 	VADDPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end81
+	JMP          end54
 
-else80:
+else53:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z1
@@ -7391,619 +2865,325 @@ else80:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end81:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z4, Z4, Z4
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   R8, R11
-	CMPQ   R11, $+32
-	JLT    end83
-
-loop82:
-	VMOVUPS     (BX), Z5
-	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     Z5, (DX)
-	VMOVUPS     64(BX), Z5
-	VMOVUPS     64(SI), Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VADDPS      Z6, Z4, Z4
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z5, 64(DX)
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop82
-
-end83:
-	CMPQ        R11, $+15
-	JGT         else84
-	TESTQ       R9, R9
-	JZ          end86
-	VMOVUPS.Z   (BX), K1, Z5
-	VMOVUPS.Z   (SI), K1, Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     Z5, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
-
-end86:
-	JMP end85
-
-else84:
-	VMOVUPS     (BX), Z5
-	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VADDPS      Z6, Z1, Z1
-	VFMADD231PS Z6, Z6, Z2
-	VMOVUPS     Z5, (DX)
+end54:
+	VXORPS      Z3, Z3, Z3
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z1, Z1, Z1
+	VXORPS      Z2, Z2, Z2
+	MOVQ        DX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, DX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, BX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, SI
+	VMOVUPS.Z   (BX), K2, Z8
+	VMOVUPS.Z   (SI), K2, Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VMOVAPS.Z   Z9, K2, Z9
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z9, Z1
+	VMOVUPS     Z8, K2, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
-	TESTQ       R9, R9
-	JZ          end87
-	VMOVUPS.Z   (BX), K1, Z5
-	VMOVUPS.Z   (SI), K1, Z6
-	VADDPS      Z6, Z5, Z5
-	VSUBPS      Z0, Z5, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z4, Z4
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z5, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
-
-end87:
-end85:
-	VMOVAPS      Z0, Z0
-	VADDPS       Z4, Z1, Z1
-	VMOVAPS      Z1, Z1
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         DI, $+0
-	JGT          else89
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end91
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, DX
-	MOVQ         R8, BX
-	CMPQ         BX, $+32
-	JLT          end93
-
-loop92:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop92
-
-end93:
-	CMPQ        BX, $+15
-	JGT         else94
-	TESTQ       R9, R9
-	JZ          end96
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (DX)(R9*4), DX
-
-end96:
-	JMP end95
-
-else94:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, DX
-	TESTQ       R9, R9
-	JZ          end97
-	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (DX)(R9*4), DX
-
-end97:
-end95:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end91:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, DX
-	SUBL         $0x0d800001, DX
-	CMPL         DX, $0x71fffffe
-	JLS          end98
-	ADDQ         $+1, DI
-	JMP          end79
-
-end98:
-	LEAQ    (R10)(R8*4), R10
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
-	JMP     end90
-
-else89:
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z4
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z4, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z4, Z1, Z1
-	VFNMADD231PS Z3, Z3, Z1
-	VMULPS       Z3, Z3, Z2
-	VUCOMISS     X1, X2
-	JLS          end99
-	VADDPS       Z3, Z0, Z0
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+32
-	JLT          end101
-
-loop100:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R11), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	ADDQ        $+128, R11
+	MOVQ        DI, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop100
+	JLT         end56
 
-end101:
-	CMPQ        R12, $+15
-	JGT         else102
-	TESTQ       R9, R9
-	JZ          end104
-	VMOVUPS.Z   (R11), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	LEAQ        (R11)(R9*4), R11
-
-end104:
-	JMP end103
-
-else102:
-	VMOVUPS     (R11), Z5
-	VSUBPS      Z0, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z1
-	ADDQ        $+64, R11
-	TESTQ       R9, R9
-	JZ          end105
-	VMOVUPS.Z   (R11), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z5, Z5, Z3
-	LEAQ        (R11)(R9*4), R11
-
-end105:
-end103:
-	VADDPS       Z4, Z2, Z2
-	VADDPS       Z3, Z1, Z1
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z4
-	VADDPS       Z4, Z1, Z1
-	VDIVPS       Z3, Z1, Z1
-	VFNMADD231PS Z2, Z2, Z1
-	VMOVAPS      Z2, Z3
-	VMOVAPS      Z1, Z1
-
-end99:
-	VXORPS       Z2, Z2, Z2
-	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z4, Z2
-	VDIVPS       Z2, Z1, Z5
-	VMOVAPS      Z0, Z1
-	VMOVAPS      Z5, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z5, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X4, R11
-	SUBL         $0x0d800001, R11
-	CMPL         R11, $0x71fffffe
-	JLS          end106
-	ADDQ         $+1, DI
-	JMP          end79
-
-end106:
-	CMPQ R8, $+15
-	JGT  else107
-
-	// Any number is right for a guess.
-	VBROADCASTSS (BX), Z0
-	VBROADCASTSS (SI), Z4
-	VADDPS       Z4, Z0, Z0
-	VMOVAPS      Z0, Z0
-	JMP          end108
-
-else107:
-	// Any number is right for a guess.
-	VMOVUPS     (BX), Z0
-	VMOVUPS     (SI), Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFF32X4  $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0x4e, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VSHUFPS     $0xb1, Z0, Z0, Z4
-	VADDPS      Z4, Z0, Z0
-	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
-	VMOVAPS     Z0, Z0
-
-end108:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   R8, R11
-	CMPQ   R11, $+32
-	JLT    end110
-
-loop109:
-	VMOVUPS     (BX), Z4
-	VMOVUPS     (SI), Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, (DX)
-	VMOVUPS     64(BX), Z4
-	VMOVUPS     64(SI), Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z8, Z8
-	VFMADD231PS Z5, Z5, Z10
-	VMOVUPS     Z4, 64(DX)
+loop55:
+	VMOVUPS     (BX), Z8
+	VMOVUPS     (SI), Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VADDPS      Z9, Z7, Z7
+	VFMADD231PS Z9, Z9, Z2
+	VMOVUPS     Z8, (DX)
+	VMOVUPS     64(BX), Z8
+	VMOVUPS     64(SI), Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z9, Z1
+	VMOVUPS     Z8, 64(DX)
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop109
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop55
 
-end110:
-	CMPQ        R11, $+15
-	JGT         else111
-	TESTQ       R9, R9
-	JZ          end113
-	VMOVUPS.Z   (BX), K1, Z4
-	VMOVUPS.Z   (SI), K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
+end56:
+	MOVQ DI, R13
+	ADDQ R11, R13
+	MOVQ DI, R11
+	ADDQ $+14, R11
+	ANDQ $-16, R11
+	SUBQ $+32, R11
+	SUBQ R11, R13
+	SUBQ $+16, R13
+	CMPQ R12, $+16
+	JLT  end58
 
-end113:
-	JMP end112
-
-else111:
-	VMOVUPS     (BX), Z4
-	VMOVUPS     (SI), Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VADDPS      Z5, Z7, Z7
-	VFMADD231PS Z5, Z5, Z9
-	VMOVUPS     Z4, (DX)
+loop57:
+	VMOVUPS     (BX), Z8
+	VMOVUPS     (SI), Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VADDPS      Z9, Z7, Z7
+	VFMADD231PS Z9, Z9, Z2
+	VMOVUPS     Z8, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
-	TESTQ       R9, R9
-	JZ          end114
-	VMOVUPS.Z   (BX), K1, Z4
-	VMOVUPS.Z   (SI), K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VSUBPS      Z0, Z4, Z5
-	VMOVAPS.Z   Z5, K1, Z5
-	VADDPS      Z5, Z8, Z8
-	VFMADD231PS Z5, Z5, Z10
-	VMOVUPS     Z4, K1, (DX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
+	VMOVAPS     Z3, Z8
+	VMOVAPS     Z7, Z3
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z1, Z8
+	VMOVAPS     Z2, Z1
+	VMOVAPS     Z8, Z2
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop57
 
-end114:
-end112:
-	LEAQ    (R10)(R8*4), R10
-	VMOVAPS Z1, Z4
-	VMOVAPS Z2, Z5
-	VMOVAPS Z3, Z6
+end58:
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K2
+	SHRQ        $0x10, R11
+	KMOVW       R11, K3
+	VMOVUPS.Z   (BX), K2, Z8
+	VMOVUPS.Z   (SI), K2, Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VMOVAPS.Z   Z9, K2, Z9
+	VADDPS      Z9, Z7, Z7
+	VFMADD231PS Z9, Z9, Z2
+	VMOVUPS     Z8, K2, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	TESTQ       R11, R11
+	JS          end59
+	VMOVUPS.Z   (BX), K3, Z8
+	VMOVUPS.Z   (SI), K3, Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VMOVAPS.Z   Z9, K3, Z9
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z9, Z1
+	VMOVUPS     Z8, K3, (DX)
+
+end59:
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R13*4), DX
+	ADDQ    $-64, BX
+	LEAQ    (BX)(R13*4), BX
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R13*4), SI
 	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, DI
-	CMPQ    DI, $+1
-	JLT     end116
+	VADDPS  Z7, Z3, Z3
+	VMOVAPS Z3, Z7
+	VADDPS  Z2, Z1, Z1
+	VMOVAPS Z1, Z8
 
-loop115:
+end50:
+end7:
+	SUBQ $+1, R10
+	CMPQ R10, $+1
+	JGE  loop5
+
+end6:
+end4:
+end3:
+	JMP end2
+
+else1:
+	MOVQ  rows+144(FP), R10
+	TESTQ R10, R10
+	JZ    end60
+	ADDQ  $+2, R10
+	CMPQ  R10, $+1
+	JLT   end63
+
+loop62:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+1
+	JGT  else67
+	JMP  end66
+
+else67:
+	CMPQ R10, $+2
+	JGT  else69
+	JMP  end66
+
+else69:
+	SUBQ $0x02, R10
+	CMPQ R10, $+1
+	JLT  end72
+
+loop71:
 	MOVQ         weight_base+96(FP), R11
 	MOVQ         bias_base+120(FP), R12
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DI, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end117
+	JLS          end73
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
+	VXORPS       Z9, Z9, Z9
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, R13
-	MOVQ         R8, R14
+	MOVQ         R9, R13
+	MOVQ         DI, R14
 	CMPQ         R14, $+32
-	JLT          end119
+	JLT          end75
 
-loop118:
-	VMOVUPS     (R13), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(R13), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
+loop74:
+	VMOVUPS     (R13), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	VMOVUPS     64(R13), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z9, Z9
+	VFMADD231PS Z10, Z10, Z3
 	ADDQ        $+128, R13
 	SUBQ        $+32, R14
 	CMPQ        R14, $+32
-	JGE         loop118
+	JGE         loop74
 
-end119:
-	CMPQ        R14, $+15
-	JGT         else120
-	TESTQ       R9, R9
-	JZ          end122
-	VMOVUPS.Z   (R13), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (R13)(R9*4), R13
+end75:
+	CMPQ R14, $+16
+	JLT  end77
 
-end122:
-	JMP end121
-
-else120:
-	VMOVUPS     (R13), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
+loop76:
+	VMOVUPS     (R13), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
 	ADDQ        $+64, R13
-	TESTQ       R9, R9
-	JZ          end123
-	VMOVUPS.Z   (R13), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (R13)(R9*4), R13
+	VMOVAPS     Z2, Z10
+	VMOVAPS     Z9, Z2
+	VMOVAPS     Z10, Z9
+	VMOVAPS     Z1, Z10
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z10, Z3
+	SUBQ        $+16, R14
+	CMPQ        R14, $+16
+	JGE         loop76
 
-end123:
-end121:
-	VADDPS       Z7, Z2, Z2
+end77:
+	TESTQ       R8, R8
+	JZ          end78
+	VMOVUPS.Z   (R13), K1, Z10
+	VSUBPS      Z0, Z10, Z10
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z1
+	LEAQ        (R13)(R8*4), R13
+
+end78:
+	VADDPS       Z9, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
+	VCVTSI2SSQ   DI, X3, X3
 	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z9
+	VADDPS       Z9, Z2, Z2
 	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z9
+	VADDPS       Z9, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end117:
+end73:
 	VXORPS       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
 	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z7
+	VADDPS       Z2, Z1, Z9
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
+	VSQRTPS      Z9, Z2
+	VDIVPS       Z2, Z1, Z10
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, R13
+	VMOVAPS      Z10, Z2
+	VXORPS       Z11, Z11, Z11
+	VSUBPS       Z3, Z11, Z3
+	VMULPS       Z10, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X9, R13
 	SUBL         $0x0d800001, R13
 	CMPL         R13, $0x71fffffe
-	JLS          end124
-	ADDQ         $+1, DI
-	JMP          end88
+	JLS          end79
+	ADDQ         $+1, R10
+	MOVQ         R10, ret+168(FP)
+	SUBQ         R10, R10
+	ADDQ         $+1, R10
+	JMP          end65
 
-end124:
-	CMPQ R8, $+15
-	JGT  else125
+end79:
+	CMPQ DI, $+15
+	JGT  else80
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end126
+	JMP          end81
 
-else125:
+else80:
 	// Any number is right for a guess.
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (SI), Z7
@@ -8019,22 +3199,22 @@ else125:
 	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS     Z0, Z0
 
-end126:
+end81:
 	VXORPS Z7, Z7, Z7
+	VXORPS Z10, Z10, Z10
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   R8, R13
+	MOVQ   DI, R13
 	CMPQ   R13, $+32
-	JLT    end128
+	JLT    end83
 
-loop127:
+loop82:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
 	VSUBPS      Z0, Z11, Z12
 	VADDPS      Z12, Z7, Z7
-	VFMADD231PS Z12, Z12, Z9
+	VFMADD231PS Z12, Z12, Z8
 	VMOVUPS     (CX), Z12
 	VSUBPS      Z4, Z12, Z12
 	VFMADD213PS Z6, Z5, Z12
@@ -8047,8 +3227,8 @@ loop127:
 	VMOVUPS     64(SI), Z12
 	VADDPS      Z12, Z11, Z11
 	VSUBPS      Z0, Z11, Z12
-	VADDPS      Z12, Z8, Z8
-	VFMADD231PS Z12, Z12, Z10
+	VADDPS      Z12, Z10, Z10
+	VFMADD231PS Z12, Z12, Z9
 	VMOVUPS     64(CX), Z12
 	VSUBPS      Z4, Z12, Z12
 	VFMADD213PS Z6, Z5, Z12
@@ -8066,46 +3246,19 @@ loop127:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop127
+	JGE         loop82
 
-end128:
-	CMPQ        R13, $+15
-	JGT         else129
-	TESTQ       R9, R9
-	JZ          end131
-	VMOVUPS.Z   (BX), K1, Z11
-	VMOVUPS.Z   (SI), K1, Z12
-	VADDPS      Z12, Z11, Z11
-	VSUBPS      Z0, Z11, Z12
-	VMOVAPS.Z   Z12, K1, Z12
-	VADDPS      Z12, Z7, Z7
-	VFMADD231PS Z12, Z12, Z9
-	VMOVUPS.Z   (CX), K1, Z12
-	VSUBPS      Z4, Z12, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS.Z   (R11), K1, Z5
-	VMOVUPS.Z   (R12), K1, Z6
-	VFMADD213PS Z6, Z5, Z4
-	VMOVUPS     Z11, K1, (DX)
-	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (R11)(R9*4), R11
-	LEAQ        (R12)(R9*4), R12
+end83:
+	CMPQ R13, $+16
+	JLT  end85
 
-end131:
-	JMP end130
-
-else129:
+loop84:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
 	VSUBPS      Z0, Z11, Z12
 	VADDPS      Z12, Z7, Z7
-	VFMADD231PS Z12, Z12, Z9
+	VFMADD231PS Z12, Z12, Z8
 	VMOVUPS     (CX), Z12
 	VSUBPS      Z4, Z12, Z12
 	VFMADD213PS Z6, Z5, Z12
@@ -8121,15 +3274,26 @@ else129:
 	ADDQ        $+64, CX
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
-	TESTQ       R9, R9
-	JZ          end132
+	VMOVAPS     Z7, Z11
+	VMOVAPS     Z10, Z7
+	VMOVAPS     Z11, Z10
+	VMOVAPS     Z8, Z11
+	VMOVAPS     Z9, Z8
+	VMOVAPS     Z11, Z9
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop84
+
+end85:
+	TESTQ       R8, R8
+	JZ          end86
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
 	VSUBPS      Z0, Z11, Z12
 	VMOVAPS.Z   Z12, K1, Z12
-	VADDPS      Z12, Z8, Z8
-	VFMADD231PS Z12, Z12, Z10
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z8
 	VMOVUPS.Z   (CX), K1, Z12
 	VSUBPS      Z4, Z12, Z4
 	VFMADD213PS Z6, Z5, Z4
@@ -8138,325 +3302,376 @@ else129:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z11, K1, (DX)
 	VMOVUPS     Z4, K1, (AX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (R11)(R9*4), R11
-	LEAQ        (R12)(R9*4), R12
+	LEAQ        (DX)(R8*4), DX
+	LEAQ        (BX)(R8*4), BX
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R11)(R8*4), R11
+	LEAQ        (R12)(R8*4), R12
 
-end132:
-end130:
-	LEAQ    (R10)(R8*4), R10
+end86:
+	LEAQ    (R9)(DI*4), R9
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 	VMOVAPS Z0, Z0
-	VADDPS  Z8, Z7, Z1
-	VMOVAPS Z1, Z1
-	VADDPS  Z10, Z9, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $+1, DI
-	CMPQ    DI, $+1
-	JGE     loop115
+	VADDPS  Z10, Z7, Z1
+	VMOVAPS Z1, Z7
+	VADDPS  Z9, Z8, Z1
+	VMOVAPS Z1, Z8
+	SUBQ    $+1, R10
+	CMPQ    R10, $+1
+	JGE     loop71
 
-end116:
-	MOVQ         weight_base+96(FP), DX
-	MOVQ         bias_base+120(FP), BX
-	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
-	VBROADCASTSS X3, Z7
-	VSHUFF32X4   $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z3
-	VADDPS       Z3, Z1, Z1
-	VDIVPS       Z7, Z1, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z1
-	VADDPS       Z1, Z2, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z7, Z1, Z1
+end72:
+	ADDQ $+3, R10
+	JMP  end64
+
+end66:
+end65:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+1
+	JGT  else88
+	JMP  end87
+
+else88:
+	MOVQ weight_base+96(FP), R11
+	MOVQ bias_base+120(FP), R12
+	MOVQ DI, R13
+	CMPQ R13, $+32
+	JLT  end91
+
+loop90:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R11), Z2
+	VMOVUPS     (R12), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	VMOVUPS     64(CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     64(R11), Z2
+	VMOVUPS     64(R12), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, 64(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R11
+	ADDQ        $+128, R12
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JGE         loop90
+
+end91:
+	CMPQ R13, $+16
+	JLT  end93
+
+loop92:
+	VMOVUPS     (CX), Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS     (R11), Z2
+	VMOVUPS     (R12), Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop92
+
+end93:
+	TESTQ       R8, R8
+	JZ          end94
+	VMOVUPS.Z   (CX), K1, Z1
+	VSUBPS      Z4, Z1, Z1
+	VFMADD213PS Z6, Z5, Z1
+	VMOVUPS.Z   (R11), K1, Z2
+	VMOVUPS.Z   (R12), K1, Z3
+	VFMADD213PS Z3, Z2, Z1
+	VMOVUPS     Z1, K1, (AX)
+	LEAQ        (AX)(R8*4), AX
+	LEAQ        (CX)(R8*4), CX
+	LEAQ        (R11)(R8*4), R11
+	LEAQ        (R12)(R8*4), R12
+
+end94:
+end87:
+	MOVQ rows+144(FP), R11
+	ADDQ $+2, R11
+	SUBQ R10, R11
+	CMPQ R11, $+0
+	JGT  else96
+	JMP  end95
+
+else96:
+	CMPQ R10, $+1
+	JGT  else98
+	JMP  end95
+
+else98:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DI, X1, X1
+	VBROADCASTSS X1, Z1
+	VSHUFF32X4   $0x4e, Z7, Z7, Z2
+	VADDPS       Z2, Z7, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z3
+	VSHUFF32X4   $0x4e, Z8, Z8, Z2
+	VADDPS       Z2, Z8, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z1, Z2, Z1
 	VFNMADD231PS Z3, Z3, Z1
 	VMULPS       Z3, Z3, Z2
 	VUCOMISS     X1, X2
-	JLS          end133
+	JLS          end100
 	VADDPS       Z3, Z0, Z0
 	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
+	VXORPS       Z4, Z4, Z4
 	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, SI
-	MOVQ         R8, R11
-	CMPQ         R11, $+32
-	JLT          end135
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+	CMPQ         R12, $+32
+	JLT          end102
 
-loop134:
-	VMOVUPS     (SI), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	VMOVUPS     64(SI), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, SI
-	SUBQ        $+32, R11
-	CMPQ        R11, $+32
-	JGE         loop134
+loop101:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop101
 
-end135:
-	CMPQ        R11, $+15
-	JGT         else136
-	TESTQ       R9, R9
-	JZ          end138
-	VMOVUPS.Z   (SI), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	LEAQ        (SI)(R9*4), SI
+end102:
+	CMPQ R12, $+16
+	JLT  end104
 
-end138:
-	JMP end137
+loop103:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R11
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z1, Z5
+	VMOVAPS     Z3, Z1
+	VMOVAPS     Z5, Z3
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop103
 
-else136:
-	VMOVUPS     (SI), Z8
-	VSUBPS      Z0, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z1
-	ADDQ        $+64, SI
-	TESTQ       R9, R9
-	JZ          end139
-	VMOVUPS.Z   (SI), K1, Z8
-	VSUBPS      Z0, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	LEAQ        (SI)(R9*4), SI
+end104:
+	TESTQ       R8, R8
+	JZ          end105
+	VMOVUPS.Z   (R11), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R11)(R8*4), R11
 
-end139:
-end137:
-	VADDPS       Z7, Z2, Z2
+end105:
+	VADDPS       Z4, Z2, Z2
 	VADDPS       Z3, Z1, Z1
 	VXORPS       X3, X3, X3
-	VCVTSI2SSQ   R8, X3, X3
+	VCVTSI2SSQ   DI, X3, X3
 	VBROADCASTSS X3, Z3
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
 	VDIVPS       Z3, Z2, Z2
-	VSHUFF32X4   $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z7
-	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
 	VDIVPS       Z3, Z1, Z1
 	VFNMADD231PS Z2, Z2, Z1
 	VMOVAPS      Z2, Z3
 	VMOVAPS      Z1, Z1
 
-end133:
+end100:
 	VXORPS       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
 	VBROADCASTSS eps+160(FP), Z2
-	VADDPS       Z2, Z1, Z7
+	VADDPS       Z2, Z1, Z4
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z7, Z2
-	VDIVPS       Z2, Z1, Z8
+	VSQRTPS      Z4, Z2
+	VDIVPS       Z2, Z1, Z5
 	VMOVAPS      Z0, Z1
-	VMOVAPS      Z8, Z2
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z3, Z0, Z0
-	VMULPS       Z8, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VMOVD        X7, SI
-	SUBL         $0x0d800001, SI
-	CMPL         SI, $0x71fffffe
-	JLS          end140
-	ADDQ         $+1, DI
-	JMP          end88
+	VMOVAPS      Z5, Z2
+	VXORPS       Z6, Z6, Z6
+	VSUBPS       Z3, Z6, Z3
+	VMULPS       Z5, Z3, Z3
+	VMOVAPS      Z3, Z3
+	VMOVD        X4, R11
+	SUBL         $0x0d800001, R11
+	CMPL         R11, $0x71fffffe
+	JLS          end106
+	SUBQ         $0x01, R10
+	MOVQ         R10, ret+168(FP)
+	JMP          end61
 
-end140:
-	MOVQ R8, SI
-	CMPQ SI, $+32
-	JLT  end142
-
-loop141:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z7
-	VMOVUPS     64(BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	ADDQ        $+128, BX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop141
-
-end142:
-	CMPQ        SI, $+15
-	JGT         else143
-	TESTQ       R9, R9
-	JZ          end145
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (BX), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-
-end145:
-	JMP end144
-
-else143:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z7
-	VMOVUPS     (BX), Z8
-	VFMADD213PS Z8, Z7, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	TESTQ       R9, R9
-	JZ          end146
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z4
-	VMOVUPS.Z   (BX), K1, Z5
-	VFMADD213PS Z5, Z4, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-
-end146:
-end144:
-	LEAQ    (R10)(R8*4), R10
+end106:
+	LEAQ    (R9)(DI*4), R9
 	VMOVAPS Z1, Z4
 	VMOVAPS Z2, Z5
 	VMOVAPS Z3, Z6
 
-end90:
-end88:
-	MOVQ weight_base+96(FP), DX
-	MOVQ bias_base+120(FP), BX
-	MOVQ R8, SI
-	CMPQ SI, $+32
-	JLT  end148
+end95:
+	CMPQ R10, $+2
+	JGT  else108
+	JMP  end107
 
-loop147:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
+else108:
+	CMPQ DI, $+15
+	JGT  else110
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (SI), Z1
+	VADDPS       Z1, Z0, Z0
+	VMOVAPS      Z0, Z0
+	JMP          end111
+
+else110:
+	// Any number is right for a guess.
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (SI), Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFF32X4  $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0x4e, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VSHUFPS     $0xb1, Z0, Z0, Z1
+	VADDPS      Z1, Z0, Z0
+	VMULPS.BCST f32_3d800000<>+0(SB), Z0, Z0
+	VMOVAPS     Z0, Z0
+
+end111:
+	VXORPS Z3, Z3, Z3
+	VXORPS Z7, Z7, Z7
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   DI, R11
+	CMPQ   R11, $+32
+	JLT    end113
+
+loop112:
+	VMOVUPS     (BX), Z8
+	VMOVUPS     (SI), Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z9, Z1
+	VMOVUPS     Z8, (DX)
+	VMOVUPS     64(BX), Z8
+	VMOVUPS     64(SI), Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VADDPS      Z9, Z7, Z7
+	VFMADD231PS Z9, Z9, Z2
+	VMOVUPS     Z8, 64(DX)
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
-	SUBQ        $+32, SI
-	CMPQ        SI, $+32
-	JGE         loop147
+	ADDQ        $+128, SI
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop112
 
-end148:
-	CMPQ        SI, $+15
-	JGT         else149
-	TESTQ       R9, R9
-	JZ          end151
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
+end113:
+	CMPQ R11, $+16
+	JLT  end115
 
-end151:
-	JMP end150
-
-else149:
-	VMOVUPS     (CX), Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, (AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
+loop114:
+	VMOVUPS     (BX), Z8
+	VMOVUPS     (SI), Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z9, Z1
+	VMOVUPS     Z8, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
-	TESTQ       R9, R9
-	JZ          end152
-	VMOVUPS.Z   (CX), K1, Z0
-	VSUBPS      Z4, Z0, Z0
-	VFMADD213PS Z6, Z5, Z0
-	VMOVUPS.Z   (DX), K1, Z1
-	VMOVUPS.Z   (BX), K1, Z2
-	VFMADD213PS Z2, Z1, Z0
-	VMOVUPS     Z0, K1, (AX)
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
+	ADDQ        $+64, SI
+	VMOVAPS     Z3, Z8
+	VMOVAPS     Z7, Z3
+	VMOVAPS     Z8, Z7
+	VMOVAPS     Z1, Z8
+	VMOVAPS     Z2, Z1
+	VMOVAPS     Z8, Z2
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop114
 
-end152:
-end150:
-end79:
-end78:
+end115:
+	TESTQ       R8, R8
+	JZ          end116
+	VMOVUPS.Z   (BX), K1, Z8
+	VMOVUPS.Z   (SI), K1, Z9
+	VADDPS      Z9, Z8, Z8
+	VSUBPS      Z0, Z8, Z9
+	VMOVAPS.Z   Z9, K1, Z9
+	VADDPS      Z9, Z3, Z3
+	VFMADD231PS Z9, Z9, Z1
+	VMOVUPS     Z8, K1, (DX)
+	LEAQ        (DX)(R8*4), DX
+	LEAQ        (BX)(R8*4), BX
+	LEAQ        (SI)(R8*4), SI
+
+end116:
+	VMOVAPS Z0, Z0
+	VADDPS  Z7, Z3, Z3
+	VMOVAPS Z3, Z7
+	VADDPS  Z2, Z1, Z1
+	VMOVAPS Z1, Z8
+
+end107:
+end64:
+	SUBQ $+1, R10
+	CMPQ R10, $+1
+	JGE  loop62
+
+end63:
+end61:
+end60:
 end2:
-	MOVQ DI, ret+168(FP)
 	VZEROUPPER
 	RET
 
@@ -8465,259 +3680,58 @@ end2:
 TEXT ·rmsNormRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	MOVQ         rows+72(FP), DX
-	MOVQ         cols+80(FP), BX
+	MOVQ         cols+80(FP), DX
 	VBROADCASTSS eps+88(FP), Z0
+	MOVQ         rows+72(FP), BX
+	SUBQ         BX, BX
+	MOVQ         BX, ret+96(FP)
 	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   BX, X1, X1
+	VCVTSI2SSQ   DX, X1, X1
 	VBROADCASTSS X1, Z1
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
-	MOVQ         BX, SI
-	ANDQ         $+15, SI
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVW        DI, K1
-	MOVQ         CX, DI
-	CMPQ         BX, $+160
+	MOVQ         DX, BX
+	ANDQ         $+15, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	MOVQ         CX, SI
+	CMPQ         DX, $+160
 	JLT          else1
-	MOVQ         BX, R8
-	SHLQ         $0x02, R8
-	ORQ          DI, R8
-	ORQ          AX, R8
-	ORQ          CX, R8
-	TESTQ        $0x0000001f, R8
+	MOVQ         DX, DI
+	SHLQ         $0x02, DI
+	ORQ          SI, DI
+	ORQ          AX, DI
+	ORQ          CX, DI
+	TESTQ        $0x0000001f, DI
 	JZ           else1
-	TESTQ        DX, DX
+	MOVQ         rows+72(FP), BX
+	TESTQ        BX, BX
 	JZ           end3
-	SUBQ         $0x01, DX
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, SI
-	ANDQ         $+63, SI
-	SHRQ         $0x02, SI
-	MOVQ         $-1, R8
-	SHLXQ        SI, R8, R8
-	KMOVW        R8, K1
-	MOVQ         SI, R8
-	SHLQ         $0x02, R8
-	SUBQ         R8, DI
-	VMOVUPS.Z    (DI), K1, Z4
-	VFMADD231PS  Z4, Z4, Z2
-	ADDQ         $+64, DI
-	MOVQ         BX, R8
-	ADDQ         $+14, R8
-	ANDQ         $-16, R8
-	SUBQ         $+32, R8
-	CMPQ         R8, $+32
+	ADDQ         $+2, BX
+	CMPQ         BX, $+1
 	JLT          end6
 
 loop5:
-	VMOVUPS     (DI), Z4
-	VFMADD231PS Z4, Z4, Z3
-	VMOVUPS     64(DI), Z4
-	VFMADD231PS Z4, Z4, Z2
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop5
+	MOVQ rows+72(FP), DI
+	ADDQ $+2, DI
+	SUBQ BX, DI
+	CMPQ DI, $+1
+	JGT  else10
+	JMP  end9
 
-end6:
-	MOVQ        BX, R9
-	ADDQ        SI, R9
-	MOVQ        BX, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R9
-	SUBQ        $+16, R9
-	CMPQ        R8, $+15
-	JGT         else7
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (DI), K1, Z4
-	VFMADD231PS Z4, Z4, Z3
-	ADDQ        $+64, DI
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end9
-	VMOVUPS.Z   (DI), K2, Z4
-	VFMADD231PS Z4, Z4, Z2
-
-end9:
-	JMP end8
-
-else7:
-	VMOVUPS     (DI), Z4
-	VFMADD231PS Z4, Z4, Z3
-	ADDQ        $+64, DI
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (DI), K1, Z4
-	VFMADD231PS Z4, Z4, Z2
-	ADDQ        $+64, DI
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end10
-	VMOVUPS.Z   (DI), K2, Z4
-	VFMADD231PS Z4, Z4, Z3
-
-end10:
-end8:
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R9*4), DI
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+0
-	JGT          else12
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, SI
-	SUBL         $0x0d800001, SI
-	CMPL         SI, $0x71fffffe
-	JLS          end14
-	ADDQ         $+1, DX
-	JMP          end4
-
-end14:
-	VMOVAPS Z2, Z3
-	JMP     end13
+else10:
+	CMPQ BX, $+2
+	JGT  else12
+	JMP  end9
 
 else12:
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z2
-	VADDPS       Z0, Z2, Z3
-	VBROADCASTSS f32_3f800000<>+0(SB), Z2
-	VSQRTPS      Z3, Z4
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VMOVD        X3, SI
-	SUBL         $0x0d800001, SI
-	CMPL         SI, $0x71fffffe
-	JLS          end15
-	ADDQ         $+1, DX
-	JMP          end4
+	SUBQ $0x02, BX
+	CMPQ BX, $+1
+	JLT  end15
 
-end15:
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R8
-	SHLXQ       SI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        SI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, DI
-	VMOVUPS.Z   (DI), K1, Z3
-	VFMADD231PS Z3, Z3, Z4
-	ADDQ        $+64, DI
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end17
-
-loop16:
-	VMOVUPS     (DI), Z3
-	VFMADD231PS Z3, Z3, Z5
-	VMOVUPS     64(DI), Z3
-	VFMADD231PS Z3, Z3, Z4
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop16
-
-end17:
-	MOVQ        BX, R9
-	ADDQ        SI, R9
-	MOVQ        BX, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R9
-	SUBQ        $+16, R9
-	CMPQ        R8, $+15
-	JGT         else18
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (DI), K1, Z3
-	VFMADD231PS Z3, Z3, Z5
-	ADDQ        $+64, DI
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end20
-	VMOVUPS.Z   (DI), K2, Z3
-	VFMADD231PS Z3, Z3, Z4
-
-end20:
-	JMP end19
-
-else18:
-	VMOVUPS     (DI), Z3
-	VFMADD231PS Z3, Z3, Z5
-	ADDQ        $+64, DI
-	MOVQ        $-1, SI
-	BZHIQ       R9, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (DI), K1, Z3
-	VFMADD231PS Z3, Z3, Z4
-	ADDQ        $+64, DI
-	MOVQ        R9, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end21
-	VMOVUPS.Z   (DI), K2, Z3
-	VFMADD231PS Z3, Z3, Z5
-
-end21:
-end19:
-	ADDQ    $-64, DI
-	LEAQ    (DI)(R9*4), DI
-	VMOVAPS Z2, Z3
-	VADDPS  Z5, Z4, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, DX
-	CMPQ    DX, $+1
-	JLT     end23
-
-loop22:
-	MOVQ         weight_base+48(FP), SI
+loop14:
+	MOVQ         weight_base+48(FP), DI
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -8735,14 +3749,17 @@ loop22:
 	VMOVD        X4, R8
 	SUBL         $0x0d800001, R8
 	CMPL         R8, $0x71fffffe
-	JLS          end24
-	ADDQ         $+1, DX
-	JMP          end11
+	JLS          end16
+	ADDQ         $+1, BX
+	MOVQ         BX, ret+96(FP)
+	SUBQ         BX, BX
+	ADDQ         $+1, BX
+	JMP          end8
 
-end24:
+end16:
 	VXORPS      Z4, Z4, Z4
 	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, R8
+	MOVQ        SI, R8
 	ANDQ        $+63, R8
 	SHRQ        $0x02, R8
 	MOVQ        $-1, R9
@@ -8750,7 +3767,7 @@ end24:
 	KMOVW       R9, K1
 	MOVQ        R8, R9
 	SHLQ        $0x02, R9
-	SUBQ        R9, DI
+	SUBQ        R9, SI
 	MOVQ        AX, R9
 	ANDQ        $+63, R9
 	SHRQ        $0x02, R9
@@ -8763,121 +3780,91 @@ end24:
 	MOVQ        R9, R10
 	SHLQ        $0x02, R10
 	SUBQ        R10, CX
-	VMOVUPS.Z   (DI), K1, Z6
+	VMOVUPS.Z   (SI), K1, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K2, Z6
 	VMULPS      Z3, Z6, Z6
-	VMOVUPS     (SI), Z7
+	VMOVUPS     (DI), Z7
 	VEXPANDPS.Z Z7, K2, Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, K2, (AX)
 	MOVQ        R9, R10
 	SHLQ        $0x02, R10
-	SUBQ        R10, SI
-	ADDQ        $+64, DI
+	SUBQ        R10, DI
+	ADDQ        $+64, SI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R10
+	ADDQ        $+64, DI
+	MOVQ        DX, R10
 	ADDQ        $+14, R10
 	ANDQ        $-16, R10
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JLT         end26
+	JLT         end18
 
-loop25:
-	VMOVUPS     (DI), Z6
+loop17:
+	VMOVUPS     (SI), Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     (CX), Z6
 	VMULPS      Z3, Z6, Z6
-	VMOVUPS     (SI), Z7
+	VMOVUPS     (DI), Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, (AX)
-	VMOVUPS     64(DI), Z6
+	VMOVUPS     64(SI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     64(CX), Z6
 	VMULPS      Z3, Z6, Z6
-	VMOVUPS     64(SI), Z7
+	VMOVUPS     64(DI), Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, 64(AX)
-	ADDQ        $+128, DI
+	ADDQ        $+128, SI
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
-	ADDQ        $+128, SI
+	ADDQ        $+128, DI
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop25
+	JGE         loop17
 
-end26:
-	MOVQ        BX, R11
-	ADDQ        R8, R11
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	SUBQ        R8, R11
-	SUBQ        $+16, R11
-	MOVQ        BX, R8
-	ADDQ        R9, R8
-	MOVQ        BX, R9
-	ADDQ        $+14, R9
-	ANDQ        $-16, R9
-	SUBQ        $+32, R9
-	SUBQ        R9, R8
-	SUBQ        $+16, R8
-	CMPQ        R10, $+15
-	JGT         else27
-	MOVQ        $-1, R9
-	BZHIQ       R11, R9, R9
-	KMOVW       R9, K1
-	SHRQ        $0x10, R9
-	KMOVW       R9, K2
-	MOVQ        $-1, R9
-	BZHIQ       R8, R9, R9
-	KMOVW       R9, K3
-	SHRQ        $0x10, R9
-	KMOVW       R9, K4
-	VMOVUPS.Z   (DI), K1, Z6
-	VFMADD231PS Z6, Z6, Z5
-	VMOVUPS.Z   (CX), K3, Z6
-	VMULPS      Z3, Z6, Z6
-	VMOVUPS.Z   (SI), K3, Z7
-	VMULPS      Z7, Z6, Z6
-	VMOVUPS     Z6, K3, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        R11, R9
-	SUBQ        $+17, R9
-	MOVQ        R8, R10
-	SUBQ        $+17, R10
-	ANDQ        R10, R9
-	TESTQ       R9, R9
-	JS          end29
-	VMOVUPS.Z   (DI), K2, Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS.Z   (CX), K4, Z6
-	VMULPS      Z3, Z6, Z3
-	VMOVUPS.Z   (SI), K4, Z6
-	VMULPS      Z6, Z3, Z3
-	VMOVUPS     Z3, K4, (AX)
+end18:
+	MOVQ DX, R11
+	ADDQ R8, R11
+	MOVQ DX, R8
+	ADDQ $+14, R8
+	ANDQ $-16, R8
+	SUBQ $+32, R8
+	SUBQ R8, R11
+	SUBQ $+16, R11
+	MOVQ DX, R8
+	ADDQ R9, R8
+	MOVQ DX, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R8
+	SUBQ $+16, R8
+	CMPQ R10, $+16
+	JLT  end20
 
-end29:
-	JMP end28
-
-else27:
-	VMOVUPS     (DI), Z6
+loop19:
+	VMOVUPS     (SI), Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     (CX), Z6
 	VMULPS      Z3, Z6, Z6
-	VMOVUPS     (SI), Z7
+	VMOVUPS     (DI), Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, (AX)
-	ADDQ        $+64, DI
+	ADDQ        $+64, SI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	VMOVAPS     Z4, Z6
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z6, Z5
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop19
+
+end20:
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K1
@@ -8888,408 +3875,183 @@ else27:
 	KMOVW       R9, K3
 	SHRQ        $0x10, R9
 	KMOVW       R9, K4
-	VMOVUPS.Z   (DI), K1, Z6
-	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (SI), K1, Z6
+	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS.Z   (CX), K3, Z6
 	VMULPS      Z3, Z6, Z6
-	VMOVUPS.Z   (SI), K3, Z7
+	VMOVUPS.Z   (DI), K3, Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, K3, (AX)
-	ADDQ        $+64, DI
+	ADDQ        $+64, SI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
+	ADDQ        $+64, DI
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	MOVQ        R8, R10
 	SUBQ        $+17, R10
 	ANDQ        R10, R9
 	TESTQ       R9, R9
-	JS          end30
-	VMOVUPS.Z   (DI), K2, Z6
-	VFMADD231PS Z6, Z6, Z5
+	JS          end21
+	VMOVUPS.Z   (SI), K2, Z6
+	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K4, Z6
 	VMULPS      Z3, Z6, Z3
-	VMOVUPS.Z   (SI), K4, Z6
+	VMOVUPS.Z   (DI), K4, Z6
 	VMULPS      Z6, Z3, Z3
 	VMOVUPS     Z3, K4, (AX)
 
-end30:
-end28:
-	ADDQ    $-64, DI
-	LEAQ    (DI)(R11*4), DI
+end21:
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R11*4), SI
 	ADDQ    $-64, AX
 	LEAQ    (AX)(R8*4), AX
 	ADDQ    $-64, CX
 	LEAQ    (CX)(R8*4), CX
-	ADDQ    $-64, SI
-	LEAQ    (SI)(R8*4), SI
+	ADDQ    $-64, DI
+	LEAQ    (DI)(R8*4), DI
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $+1, DX
-	CMPQ    DX, $+1
-	JGE     loop22
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop14
 
-end23:
-	MOVQ         weight_base+48(FP), SI
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end31
-	ADDQ         $+1, DX
-	JMP          end11
+end15:
+	ADDQ $+3, BX
+	JMP  end7
 
-end31:
-	MOVQ        AX, DI
-	ANDQ        $+63, DI
-	SHRQ        $0x02, DI
-	MOVQ        $-1, R8
-	SHLXQ       DI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, AX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (SI), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, SI
+end9:
+end8:
+	MOVQ rows+72(FP), DI
+	ADDQ $+2, DI
+	SUBQ BX, DI
+	CMPQ DI, $+1
+	JGT  else23
+	JMP  end22
+
+else23:
+	MOVQ        weight_base+48(FP), DI
+	MOVQ        AX, R8
+	ANDQ        $+63, R8
+	SHRQ        $0x02, R8
+	MOVQ        $-1, R9
+	SHLXQ       R8, R9, R9
+	KMOVW       R9, K1
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, AX
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, CX
+	VMOVUPS.Z   (CX), K1, Z4
+	VMULPS      Z3, Z4, Z4
+	VMOVUPS     (DI), Z5
+	VEXPANDPS.Z Z5, K1, Z5
+	VMULPS      Z5, Z4, Z4
+	VMOVUPS     Z4, K1, (AX)
+	MOVQ        R8, R9
+	SHLQ        $0x02, R9
+	SUBQ        R9, DI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end33
-
-loop32:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, SI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop32
-
-end33:
-	MOVQ      BX, R9
-	ADDQ      DI, R9
-	MOVQ      BX, DI
-	ADDQ      $+14, DI
-	ANDQ      $-16, DI
-	SUBQ      $+32, DI
-	SUBQ      DI, R9
-	SUBQ      $+16, R9
-	CMPQ      R8, $+15
-	JGT       else34
-	MOVQ      $-1, DI
-	BZHIQ     R9, DI, DI
-	KMOVW     DI, K1
-	SHRQ      $0x10, DI
-	KMOVW     DI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, DI
-	SUBQ      $+17, DI
-	TESTQ     DI, DI
-	JS        end36
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end36:
-	JMP end35
-
-else34:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (SI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      $-1, DI
-	BZHIQ     R9, DI, DI
-	KMOVW     DI, K1
-	SHRQ      $0x10, DI
-	KMOVW     DI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, DI
-	SUBQ      $+17, DI
-	TESTQ     DI, DI
-	JS        end37
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end37:
-end35:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R9*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R9*4), CX
-	ADDQ    $-64, SI
-	LEAQ    (SI)(R9*4), SI
-	VMOVAPS Z2, Z3
-
-end13:
-end11:
-	MOVQ        weight_base+48(FP), SI
-	MOVQ        AX, DI
-	ANDQ        $+63, DI
-	SHRQ        $0x02, DI
-	MOVQ        $-1, R8
-	SHLXQ       DI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, AX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (SI), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, SI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end39
-
-loop38:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, SI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop38
-
-end39:
-	MOVQ      BX, R9
-	ADDQ      DI, R9
-	ADDQ      $+14, BX
-	ANDQ      $-16, BX
-	SUBQ      $+32, BX
-	SUBQ      BX, R9
-	SUBQ      $+16, R9
-	CMPQ      R8, $+15
-	JGT       else40
-	MOVQ      $-1, BX
-	BZHIQ     R9, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
-	JS        end42
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end42:
-	JMP end41
-
-else40:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (SI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      $-1, BX
-	BZHIQ     R9, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
-	JS        end43
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end43:
-end41:
-	ADDQ $-64, AX
-	LEAQ (AX)(R9*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R9*4), CX
-	ADDQ $-64, SI
-	LEAQ (SI)(R9*4), SI
-
-end4:
-end3:
-	JMP end2
-
-else1:
-	TESTQ  DX, DX
-	JZ     end44
-	SUBQ   $0x01, DX
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end47
-
-loop46:
-	VMOVUPS     (DI), Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     64(DI), Z4
-	VFMADD231PS Z4, Z4, Z3
-	ADDQ        $+128, DI
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JGE         loop46
-
-end47:
-	CMPQ        R8, $+15
-	JGT         else48
-	TESTQ       SI, SI
-	JZ          end50
-	VMOVUPS.Z   (DI), K1, Z4
-	VFMADD231PS Z4, Z4, Z2
-	LEAQ        (DI)(SI*4), DI
-
-end50:
-	JMP end49
-
-else48:
-	VMOVUPS     (DI), Z4
-	VFMADD231PS Z4, Z4, Z2
 	ADDQ        $+64, DI
-	TESTQ       SI, SI
-	JZ          end51
-	VMOVUPS.Z   (DI), K1, Z4
-	VFMADD231PS Z4, Z4, Z3
-	LEAQ        (DI)(SI*4), DI
+	MOVQ        DX, R9
+	ADDQ        $+14, R9
+	ANDQ        $-16, R9
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JLT         end26
 
-end51:
-end49:
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+0
-	JGT          else53
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end55
-	ADDQ         $+1, DX
-	JMP          end45
+loop25:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (DI), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	VMOVUPS 64(CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS 64(DI), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DI
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop25
 
-end55:
-	VMOVAPS Z2, Z3
-	JMP     end54
+end26:
+	MOVQ DX, R10
+	ADDQ R8, R10
+	MOVQ DX, R8
+	ADDQ $+14, R8
+	ANDQ $-16, R8
+	SUBQ $+32, R8
+	SUBQ R8, R10
+	SUBQ $+16, R10
+	CMPQ R9, $+16
+	JLT  end28
 
-else53:
+loop27:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (DI), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DI
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop27
+
+end28:
+	MOVQ      $-1, R8
+	BZHIQ     R10, R8, R8
+	KMOVW     R8, K1
+	SHRQ      $0x10, R8
+	KMOVW     R8, K2
+	VMOVUPS.Z (CX), K1, Z4
+	VMULPS    Z3, Z4, Z4
+	VMOVUPS.Z (DI), K1, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DI
+	MOVQ      R10, R8
+	SUBQ      $+17, R8
+	TESTQ     R8, R8
+	JS        end29
+	VMOVUPS.Z (CX), K2, Z4
+	VMULPS    Z3, Z4, Z4
+	VMOVUPS.Z (DI), K2, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K2, (AX)
+
+end29:
+	ADDQ $-64, AX
+	LEAQ (AX)(R10*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R10*4), CX
+	ADDQ $-64, DI
+	LEAQ (DI)(R10*4), DI
+
+end22:
+	MOVQ rows+72(FP), DI
+	ADDQ $+2, DI
+	SUBQ BX, DI
+	CMPQ DI, $+0
+	JGT  else31
+	JMP  end30
+
+else31:
+	CMPQ BX, $+1
+	JGT  else33
+	JMP  end30
+
+else33:
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -9304,62 +4066,137 @@ else53:
 	VSQRTPS      Z3, Z4
 	VDIVPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VMOVD        X3, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end56
-	ADDQ         $+1, DX
-	JMP          end45
+	VMOVD        X3, DI
+	SUBL         $0x0d800001, DI
+	CMPL         DI, $0x71fffffe
+	JLS          end35
+	SUBQ         $0x01, BX
+	MOVQ         BX, ret+96(FP)
+	JMP          end4
 
-end56:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end58
+end35:
+	VMOVAPS Z2, Z3
 
-loop57:
-	VMOVUPS     (DI), Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     64(DI), Z3
-	VFMADD231PS Z3, Z3, Z5
-	ADDQ        $+128, DI
+end30:
+	CMPQ BX, $+2
+	JGT  else37
+	JMP  end36
+
+else37:
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z4, Z4, Z4
+	MOVQ        SI, DI
+	ANDQ        $+63, DI
+	SHRQ        $0x02, DI
+	MOVQ        $-1, R8
+	SHLXQ       DI, R8, R8
+	KMOVW       R8, K1
+	MOVQ        DI, R8
+	SHLQ        $0x02, R8
+	SUBQ        R8, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+64, SI
+	MOVQ        DX, R8
+	ADDQ        $+14, R8
+	ANDQ        $-16, R8
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop57
+	JLT         end40
 
-end58:
-	CMPQ        R8, $+15
-	JGT         else59
-	TESTQ       SI, SI
-	JZ          end61
-	VMOVUPS.Z   (DI), K1, Z3
-	VFMADD231PS Z3, Z3, Z4
-	LEAQ        (DI)(SI*4), DI
+loop39:
+	VMOVUPS     (SI), Z5
+	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     64(SI), Z5
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+128, SI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop39
 
-end61:
-	JMP end60
+end40:
+	MOVQ DX, R9
+	ADDQ DI, R9
+	MOVQ DX, DI
+	ADDQ $+14, DI
+	ANDQ $-16, DI
+	SUBQ $+32, DI
+	SUBQ DI, R9
+	SUBQ $+16, R9
+	CMPQ R8, $+16
+	JLT  end42
 
-else59:
-	VMOVUPS     (DI), Z3
-	VFMADD231PS Z3, Z3, Z4
-	ADDQ        $+64, DI
-	TESTQ       SI, SI
-	JZ          end62
-	VMOVUPS.Z   (DI), K1, Z3
-	VFMADD231PS Z3, Z3, Z5
-	LEAQ        (DI)(SI*4), DI
+loop41:
+	VMOVUPS     (SI), Z5
+	VFMADD231PS Z5, Z5, Z4
+	ADDQ        $+64, SI
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop41
 
-end62:
-end60:
-	VMOVAPS Z2, Z3
-	VADDPS  Z5, Z4, Z2
+end42:
+	MOVQ        $-1, DI
+	BZHIQ       R9, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	KMOVW       DI, K2
+	VMOVUPS.Z   (SI), K1, Z5
+	VFMADD231PS Z5, Z5, Z4
+	ADDQ        $+64, SI
+	MOVQ        R9, DI
+	SUBQ        $+17, DI
+	TESTQ       DI, DI
+	JS          end43
+	VMOVUPS.Z   (SI), K2, Z5
+	VFMADD231PS Z5, Z5, Z2
+
+end43:
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R9*4), SI
+	VADDPS  Z4, Z2, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x01, DX
-	CMPQ    DX, $+1
-	JLT     end64
 
-loop63:
+end36:
+end7:
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop5
+
+end6:
+end4:
+end3:
+	JMP end2
+
+else1:
+	MOVQ  rows+72(FP), DI
+	TESTQ DI, DI
+	JZ    end44
+	ADDQ  $+2, DI
+	CMPQ  DI, $+1
+	JLT   end47
+
+loop46:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else51
+	JMP  end50
+
+else51:
+	CMPQ DI, $+2
+	JGT  else53
+	JMP  end50
+
+else53:
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end56
+
+loop55:
 	MOVQ         weight_base+48(FP), R8
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
@@ -9378,444 +4215,170 @@ loop63:
 	VMOVD        X4, R9
 	SUBL         $0x0d800001, R9
 	CMPL         R9, $0x71fffffe
-	JLS          end65
-	ADDQ         $+1, DX
-	JMP          end52
+	JLS          end57
+	ADDQ         $+1, DI
+	MOVQ         DI, ret+96(FP)
+	SUBQ         DI, DI
+	ADDQ         $+1, DI
+	JMP          end49
 
-end65:
+end57:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   BX, R9
+	MOVQ   DX, R9
 	CMPQ   R9, $+32
-	JLT    end67
+	JLT    end59
 
-loop66:
-	VMOVUPS     (DI), Z6
+loop58:
+	VMOVUPS     (SI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z6
 	VMULPS      Z3, Z6, Z6
 	VMOVUPS     (R8), Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, (AX)
-	VMOVUPS     64(DI), Z6
+	VMOVUPS     64(SI), Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     64(CX), Z6
 	VMULPS      Z3, Z6, Z6
 	VMOVUPS     64(R8), Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, 64(AX)
-	ADDQ        $+128, DI
+	ADDQ        $+128, SI
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, R8
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop66
+	JGE         loop58
 
-end67:
-	CMPQ        R9, $+15
-	JGT         else68
-	TESTQ       SI, SI
-	JZ          end70
-	VMOVUPS.Z   (DI), K1, Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS.Z   (CX), K1, Z6
-	VMULPS      Z3, Z6, Z3
-	VMOVUPS.Z   (R8), K1, Z6
-	VMULPS      Z6, Z3, Z3
-	VMOVUPS     Z3, K1, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (AX)(SI*4), AX
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (R8)(SI*4), R8
+end59:
+	CMPQ R9, $+16
+	JLT  end61
 
-end70:
-	JMP end69
-
-else68:
-	VMOVUPS     (DI), Z6
+loop60:
+	VMOVUPS     (SI), Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z6
 	VMULPS      Z3, Z6, Z6
 	VMOVUPS     (R8), Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     Z6, (AX)
-	ADDQ        $+64, DI
+	ADDQ        $+64, SI
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, R8
-	TESTQ       SI, SI
-	JZ          end71
-	VMOVUPS.Z   (DI), K1, Z6
-	VFMADD231PS Z6, Z6, Z5
+	VMOVAPS     Z4, Z6
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z6, Z5
+	SUBQ        $+16, R9
+	CMPQ        R9, $+16
+	JGE         loop60
+
+end61:
+	TESTQ       BX, BX
+	JZ          end62
+	VMOVUPS.Z   (SI), K1, Z6
+	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K1, Z6
 	VMULPS      Z3, Z6, Z3
 	VMOVUPS.Z   (R8), K1, Z6
 	VMULPS      Z6, Z3, Z3
 	VMOVUPS     Z3, K1, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (AX)(SI*4), AX
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (R8)(SI*4), R8
+	LEAQ        (SI)(BX*4), SI
+	LEAQ        (AX)(BX*4), AX
+	LEAQ        (CX)(BX*4), CX
+	LEAQ        (R8)(BX*4), R8
 
-end71:
-end69:
+end62:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $+1, DX
-	CMPQ    DX, $+1
-	JGE     loop63
+	SUBQ    $+1, DI
+	CMPQ    DI, $+1
+	JGE     loop55
 
-end64:
-	MOVQ         weight_base+48(FP), DI
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end72
-	ADDQ         $+1, DX
-	JMP          end52
+end56:
+	ADDQ $+3, DI
+	JMP  end48
 
-end72:
-	MOVQ BX, R8
-	CMPQ R8, $+32
-	JLT  end74
+end50:
+end49:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else64
+	JMP  end63
 
-loop73:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
+else64:
+	MOVQ weight_base+48(FP), R8
+	MOVQ DX, R9
+	CMPQ R9, $+32
+	JLT  end67
+
+loop66:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (R8), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	VMOVUPS 64(CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS 64(R8), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, 64(AX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop73
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop66
 
-end74:
-	CMPQ      R8, $+15
-	JGT       else75
-	TESTQ     SI, SI
-	JZ        end77
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
+end67:
+	CMPQ R9, $+16
+	JLT  end69
 
-end77:
-	JMP end76
+loop68:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (R8), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, R8
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop68
 
-else75:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DI
-	TESTQ     SI, SI
-	JZ        end78
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
+end69:
+	TESTQ     BX, BX
+	JZ        end70
+	VMOVUPS.Z (CX), K1, Z4
+	VMULPS    Z3, Z4, Z4
+	VMOVUPS.Z (R8), K1, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	LEAQ      (AX)(BX*4), AX
+	LEAQ      (CX)(BX*4), CX
+	LEAQ      (R8)(BX*4), R8
 
-end78:
-end76:
-	VMOVAPS Z2, Z3
+end70:
+end63:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else72
+	JMP  end71
 
-end54:
-end52:
-	MOVQ weight_base+48(FP), DI
-	CMPQ BX, $+32
-	JLT  end80
+else72:
+	CMPQ DI, $+1
+	JGT  else74
+	JMP  end71
 
-loop79:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop79
-
-end80:
-	CMPQ      BX, $+15
-	JGT       else81
-	TESTQ     SI, SI
-	JZ        end83
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
-
-end83:
-	JMP end82
-
-else81:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DI
-	TESTQ     SI, SI
-	JZ        end84
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
-
-end84:
-end82:
-end45:
-end44:
-end2:
-	MOVQ DX, ret+96(FP)
-	VZEROUPPER
-	RET
-
-// func addRMSNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·addRMSNormRowsAVX512(SB), NOSPLIT, $0-152
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         sum_base+24(FP), CX
-	MOVQ         rows+120(FP), DX
-	MOVQ         cols+128(FP), BX
-	VBROADCASTSS eps+136(FP), Z0
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   BX, X1, X1
-	VBROADCASTSS X1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	MOVQ         BX, SI
-	ANDQ         $+15, SI
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVW        DI, K1
-	MOVQ         CX, DI
-	MOVQ         x_base+48(FP), R8
-	MOVQ         residual_base+72(FP), R9
-	CMPQ         BX, $+160
-	JLT          else1
-	MOVQ         BX, R10
-	SHLQ         $0x02, R10
-	ORQ          DI, R10
-	ORQ          R8, R10
-	ORQ          R9, R10
-	ORQ          AX, R10
-	ORQ          CX, R10
-	TESTQ        $0x0000001f, R10
-	JZ           else1
-	TESTQ        DX, DX
-	JZ           end3
-	SUBQ         $0x01, DX
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, SI
-	ANDQ         $+63, SI
-	SHRQ         $0x02, SI
-	MOVQ         $-1, R10
-	SHLXQ        SI, R10, R10
-	KMOVW        R10, K1
-	MOVQ         SI, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, DI
-	MOVQ         SI, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, R8
-	MOVQ         SI, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, R9
-	VMOVUPS.Z    (R8), K1, Z4
-	VMOVUPS.Z    (R9), K1, Z5
-	VADDPS       Z5, Z4, Z4
-	VFMADD231PS  Z4, Z4, Z2
-	VMOVUPS      Z4, K1, (DI)
-	ADDQ         $+64, DI
-	ADDQ         $+64, R8
-	ADDQ         $+64, R9
-	MOVQ         BX, R10
-	ADDQ         $+14, R10
-	ANDQ         $-16, R10
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JLT          end6
-
-loop5:
-	VMOVUPS     (R8), Z4
-	VMOVUPS     (R9), Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z3
-	VMOVUPS     Z4, (DI)
-	VMOVUPS     64(R8), Z4
-	VMOVUPS     64(R9), Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     Z4, 64(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop5
-
-end6:
-	MOVQ        BX, R11
-	ADDQ        SI, R11
-	MOVQ        BX, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else7
-	MOVQ        $-1, SI
-	BZHIQ       R11, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (R8), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z3
-	VMOVUPS     Z4, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        R11, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end9
-	VMOVUPS.Z   (R8), K2, Z4
-	VMOVUPS.Z   (R9), K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     Z4, K2, (DI)
-
-end9:
-	JMP end8
-
-else7:
-	VMOVUPS     (R8), Z4
-	VMOVUPS     (R9), Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z3
-	VMOVUPS     Z4, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        $-1, SI
-	BZHIQ       R11, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (R8), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     Z4, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        R11, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end10
-	VMOVUPS.Z   (R8), K2, Z4
-	VMOVUPS.Z   (R9), K2, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z3
-	VMOVUPS     Z4, K2, (DI)
-
-end10:
-end8:
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R11*4), DI
-	ADDQ         $-64, R8
-	LEAQ         (R8)(R11*4), R8
-	ADDQ         $-64, R9
-	LEAQ         (R9)(R11*4), R9
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+0
-	JGT          else12
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, SI
-	SUBL         $0x0d800001, SI
-	CMPL         SI, $0x71fffffe
-	JLS          end14
-	ADDQ         $+1, DX
-	JMP          end4
-
-end14:
-	VMOVAPS Z2, Z3
-	JMP     end13
-
-else12:
+else74:
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -9830,150 +4393,139 @@ else12:
 	VSQRTPS      Z3, Z4
 	VDIVPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VMOVD        X3, SI
-	SUBL         $0x0d800001, SI
-	CMPL         SI, $0x71fffffe
-	JLS          end15
-	ADDQ         $+1, DX
-	JMP          end4
+	VMOVD        X3, R8
+	SUBL         $0x0d800001, R8
+	CMPL         R8, $0x71fffffe
+	JLS          end76
+	SUBQ         $0x01, DI
+	MOVQ         DI, ret+96(FP)
+	JMP          end45
 
-end15:
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, SI
-	ANDQ        $+63, SI
-	SHRQ        $0x02, SI
-	MOVQ        $-1, R10
-	SHLXQ       SI, R10, R10
-	KMOVW       R10, K1
-	MOVQ        SI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, DI
-	MOVQ        SI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, R8
-	MOVQ        SI, R10
-	SHLQ        $0x02, R10
-	SUBQ        R10, R9
-	VMOVUPS.Z   (R8), K1, Z3
-	VMOVUPS.Z   (R9), K1, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JLT         end17
-
-loop16:
-	VMOVUPS     (R8), Z3
-	VMOVUPS     (R9), Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z5
-	VMOVUPS     Z3, (DI)
-	VMOVUPS     64(R8), Z3
-	VMOVUPS     64(R9), Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, 64(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop16
-
-end17:
-	MOVQ        BX, R11
-	ADDQ        SI, R11
-	MOVQ        BX, SI
-	ADDQ        $+14, SI
-	ANDQ        $-16, SI
-	SUBQ        $+32, SI
-	SUBQ        SI, R11
-	SUBQ        $+16, R11
-	CMPQ        R10, $+15
-	JGT         else18
-	MOVQ        $-1, SI
-	BZHIQ       R11, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (R8), K1, Z3
-	VMOVUPS.Z   (R9), K1, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z5
-	VMOVUPS     Z3, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        R11, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end20
-	VMOVUPS.Z   (R8), K2, Z3
-	VMOVUPS.Z   (R9), K2, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, K2, (DI)
-
-end20:
-	JMP end19
-
-else18:
-	VMOVUPS     (R8), Z3
-	VMOVUPS     (R9), Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z5
-	VMOVUPS     Z3, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        $-1, SI
-	BZHIQ       R11, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	KMOVW       SI, K2
-	VMOVUPS.Z   (R8), K1, Z3
-	VMOVUPS.Z   (R9), K1, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, K1, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	MOVQ        R11, SI
-	SUBQ        $+17, SI
-	TESTQ       SI, SI
-	JS          end21
-	VMOVUPS.Z   (R8), K2, Z3
-	VMOVUPS.Z   (R9), K2, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z5
-	VMOVUPS     Z3, K2, (DI)
-
-end21:
-end19:
-	ADDQ    $-64, DI
-	LEAQ    (DI)(R11*4), DI
-	ADDQ    $-64, R8
-	LEAQ    (R8)(R11*4), R8
-	ADDQ    $-64, R9
-	LEAQ    (R9)(R11*4), R9
+end76:
 	VMOVAPS Z2, Z3
-	VADDPS  Z5, Z4, Z2
-	VMOVAPS Z2, Z2
-	SUBQ    $0x01, DX
-	CMPQ    DX, $+1
-	JLT     end23
 
-loop22:
-	MOVQ         weight_base+96(FP), SI
+end71:
+	CMPQ DI, $+2
+	JGT  else78
+	JMP  end77
+
+else78:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z4, Z4, Z4
+	MOVQ   DX, R8
+	CMPQ   R8, $+32
+	JLT    end81
+
+loop80:
+	VMOVUPS     (SI), Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     64(SI), Z5
+	VFMADD231PS Z5, Z5, Z4
+	ADDQ        $+128, SI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop80
+
+end81:
+	CMPQ R8, $+16
+	JLT  end83
+
+loop82:
+	VMOVUPS     (SI), Z5
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+64, SI
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	SUBQ        $+16, R8
+	CMPQ        R8, $+16
+	JGE         loop82
+
+end83:
+	TESTQ       BX, BX
+	JZ          end84
+	VMOVUPS.Z   (SI), K1, Z5
+	VFMADD231PS Z5, Z5, Z2
+	LEAQ        (SI)(BX*4), SI
+
+end84:
+	VADDPS  Z4, Z2, Z2
+	VMOVAPS Z2, Z2
+
+end77:
+end48:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop46
+
+end47:
+end45:
+end44:
+end2:
+	VZEROUPPER
+	RET
+
+// func addRMSNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·addRMSNormRowsAVX512(SB), NOSPLIT, $0-152
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         sum_base+24(FP), CX
+	MOVQ         cols+128(FP), DX
+	VBROADCASTSS eps+136(FP), Z0
+	MOVQ         rows+120(FP), BX
+	SUBQ         BX, BX
+	MOVQ         BX, ret+144(FP)
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   DX, X1, X1
+	VBROADCASTSS X1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DX, BX
+	ANDQ         $+15, BX
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	MOVQ         CX, SI
+	MOVQ         x_base+48(FP), DI
+	MOVQ         residual_base+72(FP), R8
+	CMPQ         DX, $+160
+	JLT          else1
+	MOVQ         DX, R9
+	SHLQ         $0x02, R9
+	ORQ          SI, R9
+	ORQ          DI, R9
+	ORQ          R8, R9
+	ORQ          AX, R9
+	ORQ          CX, R9
+	TESTQ        $0x0000001f, R9
+	JZ           else1
+	MOVQ         rows+120(FP), BX
+	TESTQ        BX, BX
+	JZ           end3
+	ADDQ         $+2, BX
+	CMPQ         BX, $+1
+	JLT          end6
+
+loop5:
+	MOVQ rows+120(FP), R9
+	ADDQ $+2, R9
+	SUBQ BX, R9
+	CMPQ R9, $+1
+	JGT  else10
+	JMP  end9
+
+else10:
+	CMPQ BX, $+2
+	JGT  else12
+	JMP  end9
+
+else12:
+	SUBQ $0x02, BX
+	CMPQ BX, $+1
+	JLT  end15
+
+loop14:
+	MOVQ         weight_base+96(FP), R9
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -9991,14 +4543,17 @@ loop22:
 	VMOVD        X4, R10
 	SUBL         $0x0d800001, R10
 	CMPL         R10, $0x71fffffe
-	JLS          end24
-	ADDQ         $+1, DX
-	JMP          end11
+	JLS          end16
+	ADDQ         $+1, BX
+	MOVQ         BX, ret+144(FP)
+	SUBQ         BX, BX
+	ADDQ         $+1, BX
+	JMP          end8
 
-end24:
+end16:
 	VXORPS      Z4, Z4, Z4
 	VXORPS      Z5, Z5, Z5
-	MOVQ        DI, R10
+	MOVQ        SI, R10
 	ANDQ        $+63, R10
 	SHRQ        $0x02, R10
 	MOVQ        $-1, R11
@@ -10006,13 +4561,13 @@ end24:
 	KMOVW       R11, K1
 	MOVQ        R10, R11
 	SHLQ        $0x02, R11
+	SUBQ        R11, SI
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
 	SUBQ        R11, DI
 	MOVQ        R10, R11
 	SHLQ        $0x02, R11
 	SUBQ        R11, R8
-	MOVQ        R10, R11
-	SHLQ        $0x02, R11
-	SUBQ        R11, R9
 	MOVQ        AX, R11
 	ANDQ        $+63, R11
 	SHRQ        $0x02, R11
@@ -10025,147 +4580,109 @@ end24:
 	MOVQ        R11, R12
 	SHLQ        $0x02, R12
 	SUBQ        R12, CX
-	VMOVUPS.Z   (R8), K1, Z6
-	VMOVUPS.Z   (R9), K1, Z7
+	VMOVUPS.Z   (DI), K1, Z6
+	VMOVUPS.Z   (R8), K1, Z7
 	VADDPS      Z7, Z6, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K2, Z7
 	VMULPS      Z3, Z7, Z7
-	VMOVUPS     (SI), Z8
+	VMOVUPS     (R9), Z8
 	VEXPANDPS.Z Z8, K2, Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z6, K1, (SI)
 	VMOVUPS     Z7, K2, (AX)
 	MOVQ        R11, R12
 	SHLQ        $0x02, R12
-	SUBQ        R12, SI
+	SUBQ        R12, R9
+	ADDQ        $+64, SI
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
-	ADDQ        $+64, R9
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R12
+	ADDQ        $+64, R9
+	MOVQ        DX, R12
 	ADDQ        $+14, R12
 	ANDQ        $-16, R12
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JLT         end26
+	JLT         end18
 
-loop25:
-	VMOVUPS     (R8), Z6
-	VMOVUPS     (R9), Z7
+loop17:
+	VMOVUPS     (DI), Z6
+	VMOVUPS     (R8), Z7
 	VADDPS      Z7, Z6, Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     (CX), Z7
 	VMULPS      Z3, Z7, Z7
-	VMOVUPS     (SI), Z8
+	VMOVUPS     (R9), Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z6, (SI)
 	VMOVUPS     Z7, (AX)
-	VMOVUPS     64(R8), Z6
-	VMOVUPS     64(R9), Z7
+	VMOVUPS     64(DI), Z6
+	VMOVUPS     64(R8), Z7
 	VADDPS      Z7, Z6, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     64(CX), Z7
 	VMULPS      Z3, Z7, Z7
-	VMOVUPS     64(SI), Z8
+	VMOVUPS     64(R9), Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, 64(DI)
+	VMOVUPS     Z6, 64(SI)
 	VMOVUPS     Z7, 64(AX)
+	ADDQ        $+128, SI
 	ADDQ        $+128, DI
 	ADDQ        $+128, R8
-	ADDQ        $+128, R9
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
-	ADDQ        $+128, SI
+	ADDQ        $+128, R9
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop25
+	JGE         loop17
 
-end26:
-	MOVQ        BX, R13
-	ADDQ        R10, R13
-	MOVQ        BX, R10
-	ADDQ        $+14, R10
-	ANDQ        $-16, R10
-	SUBQ        $+32, R10
-	SUBQ        R10, R13
-	SUBQ        $+16, R13
-	MOVQ        BX, R10
-	ADDQ        R11, R10
-	MOVQ        BX, R11
-	ADDQ        $+14, R11
-	ANDQ        $-16, R11
-	SUBQ        $+32, R11
-	SUBQ        R11, R10
-	SUBQ        $+16, R10
-	CMPQ        R12, $+15
-	JGT         else27
-	MOVQ        $-1, R11
-	BZHIQ       R13, R11, R11
-	KMOVW       R11, K1
-	SHRQ        $0x10, R11
-	KMOVW       R11, K2
-	MOVQ        $-1, R11
-	BZHIQ       R10, R11, R11
-	KMOVW       R11, K3
-	SHRQ        $0x10, R11
-	KMOVW       R11, K4
-	VMOVUPS.Z   (R8), K1, Z6
-	VMOVUPS.Z   (R9), K1, Z7
-	VADDPS      Z7, Z6, Z6
-	VFMADD231PS Z6, Z6, Z5
-	VMOVUPS.Z   (CX), K3, Z7
-	VMULPS      Z3, Z7, Z7
-	VMOVUPS.Z   (SI), K3, Z8
-	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, K1, (DI)
-	VMOVUPS     Z7, K3, (AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        R13, R11
-	SUBQ        $+17, R11
-	MOVQ        R10, R12
-	SUBQ        $+17, R12
-	ANDQ        R12, R11
-	TESTQ       R11, R11
-	JS          end29
-	VMOVUPS.Z   (R8), K2, Z6
-	VMOVUPS.Z   (R9), K2, Z7
-	VADDPS      Z7, Z6, Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS.Z   (CX), K4, Z7
-	VMULPS      Z3, Z7, Z3
-	VMOVUPS.Z   (SI), K4, Z7
-	VMULPS      Z7, Z3, Z3
-	VMOVUPS     Z6, K2, (DI)
-	VMOVUPS     Z3, K4, (AX)
+end18:
+	MOVQ DX, R13
+	ADDQ R10, R13
+	MOVQ DX, R10
+	ADDQ $+14, R10
+	ANDQ $-16, R10
+	SUBQ $+32, R10
+	SUBQ R10, R13
+	SUBQ $+16, R13
+	MOVQ DX, R10
+	ADDQ R11, R10
+	MOVQ DX, R11
+	ADDQ $+14, R11
+	ANDQ $-16, R11
+	SUBQ $+32, R11
+	SUBQ R11, R10
+	SUBQ $+16, R10
+	CMPQ R12, $+16
+	JLT  end20
 
-end29:
-	JMP end28
-
-else27:
-	VMOVUPS     (R8), Z6
-	VMOVUPS     (R9), Z7
+loop19:
+	VMOVUPS     (DI), Z6
+	VMOVUPS     (R8), Z7
 	VADDPS      Z7, Z6, Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     (CX), Z7
 	VMULPS      Z3, Z7, Z7
-	VMOVUPS     (SI), Z8
+	VMOVUPS     (R9), Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z6, (SI)
 	VMOVUPS     Z7, (AX)
+	ADDQ        $+64, SI
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
-	ADDQ        $+64, R9
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
+	ADDQ        $+64, R9
+	VMOVAPS     Z4, Z6
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z6, Z5
+	SUBQ        $+16, R12
+	CMPQ        R12, $+16
+	JGE         loop19
+
+end20:
 	MOVQ        $-1, R11
 	BZHIQ       R13, R11, R11
 	KMOVW       R11, K1
@@ -10176,443 +4693,195 @@ else27:
 	KMOVW       R11, K3
 	SHRQ        $0x10, R11
 	KMOVW       R11, K4
-	VMOVUPS.Z   (R8), K1, Z6
-	VMOVUPS.Z   (R9), K1, Z7
+	VMOVUPS.Z   (DI), K1, Z6
+	VMOVUPS.Z   (R8), K1, Z7
 	VADDPS      Z7, Z6, Z6
-	VFMADD231PS Z6, Z6, Z4
+	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS.Z   (CX), K3, Z7
 	VMULPS      Z3, Z7, Z7
-	VMOVUPS.Z   (SI), K3, Z8
+	VMOVUPS.Z   (R9), K3, Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z6, K1, (SI)
 	VMOVUPS     Z7, K3, (AX)
+	ADDQ        $+64, SI
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
-	ADDQ        $+64, R9
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
+	ADDQ        $+64, R9
 	MOVQ        R13, R11
 	SUBQ        $+17, R11
 	MOVQ        R10, R12
 	SUBQ        $+17, R12
 	ANDQ        R12, R11
 	TESTQ       R11, R11
-	JS          end30
-	VMOVUPS.Z   (R8), K2, Z6
-	VMOVUPS.Z   (R9), K2, Z7
+	JS          end21
+	VMOVUPS.Z   (DI), K2, Z6
+	VMOVUPS.Z   (R8), K2, Z7
 	VADDPS      Z7, Z6, Z6
-	VFMADD231PS Z6, Z6, Z5
+	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K4, Z7
 	VMULPS      Z3, Z7, Z3
-	VMOVUPS.Z   (SI), K4, Z7
+	VMOVUPS.Z   (R9), K4, Z7
 	VMULPS      Z7, Z3, Z3
-	VMOVUPS     Z6, K2, (DI)
+	VMOVUPS     Z6, K2, (SI)
 	VMOVUPS     Z3, K4, (AX)
 
-end30:
-end28:
+end21:
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R13*4), SI
 	ADDQ    $-64, DI
 	LEAQ    (DI)(R13*4), DI
 	ADDQ    $-64, R8
 	LEAQ    (R8)(R13*4), R8
-	ADDQ    $-64, R9
-	LEAQ    (R9)(R13*4), R9
 	ADDQ    $-64, AX
 	LEAQ    (AX)(R10*4), AX
 	ADDQ    $-64, CX
 	LEAQ    (CX)(R10*4), CX
-	ADDQ    $-64, SI
-	LEAQ    (SI)(R10*4), SI
+	ADDQ    $-64, R9
+	LEAQ    (R9)(R10*4), R9
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $+1, DX
-	CMPQ    DX, $+1
-	JGE     loop22
+	SUBQ    $+1, BX
+	CMPQ    BX, $+1
+	JGE     loop14
 
-end23:
-	MOVQ         weight_base+96(FP), SI
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end31
-	ADDQ         $+1, DX
-	JMP          end11
+end15:
+	ADDQ $+3, BX
+	JMP  end7
 
-end31:
-	MOVQ        AX, DI
-	ANDQ        $+63, DI
-	SHRQ        $0x02, DI
-	MOVQ        $-1, R8
-	SHLXQ       DI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, AX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (SI), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, SI
+end9:
+end8:
+	MOVQ rows+120(FP), R9
+	ADDQ $+2, R9
+	SUBQ BX, R9
+	CMPQ R9, $+1
+	JGT  else23
+	JMP  end22
+
+else23:
+	MOVQ        weight_base+96(FP), R9
+	MOVQ        AX, R10
+	ANDQ        $+63, R10
+	SHRQ        $0x02, R10
+	MOVQ        $-1, R11
+	SHLXQ       R10, R11, R11
+	KMOVW       R11, K1
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, AX
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, CX
+	VMOVUPS.Z   (CX), K1, Z4
+	VMULPS      Z3, Z4, Z4
+	VMOVUPS     (R9), Z5
+	VEXPANDPS.Z Z5, K1, Z5
+	VMULPS      Z5, Z4, Z4
+	VMOVUPS     Z4, K1, (AX)
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, R9
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end33
-
-loop32:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, SI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop32
-
-end33:
-	MOVQ      BX, R9
-	ADDQ      DI, R9
-	MOVQ      BX, DI
-	ADDQ      $+14, DI
-	ANDQ      $-16, DI
-	SUBQ      $+32, DI
-	SUBQ      DI, R9
-	SUBQ      $+16, R9
-	CMPQ      R8, $+15
-	JGT       else34
-	MOVQ      $-1, DI
-	BZHIQ     R9, DI, DI
-	KMOVW     DI, K1
-	SHRQ      $0x10, DI
-	KMOVW     DI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, DI
-	SUBQ      $+17, DI
-	TESTQ     DI, DI
-	JS        end36
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end36:
-	JMP end35
-
-else34:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (SI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      $-1, DI
-	BZHIQ     R9, DI, DI
-	KMOVW     DI, K1
-	SHRQ      $0x10, DI
-	KMOVW     DI, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, DI
-	SUBQ      $+17, DI
-	TESTQ     DI, DI
-	JS        end37
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end37:
-end35:
-	ADDQ    $-64, AX
-	LEAQ    (AX)(R9*4), AX
-	ADDQ    $-64, CX
-	LEAQ    (CX)(R9*4), CX
-	ADDQ    $-64, SI
-	LEAQ    (SI)(R9*4), SI
-	VMOVAPS Z2, Z3
-
-end13:
-end11:
-	MOVQ        weight_base+96(FP), SI
-	MOVQ        AX, DI
-	ANDQ        $+63, DI
-	SHRQ        $0x02, DI
-	MOVQ        $-1, R8
-	SHLXQ       DI, R8, R8
-	KMOVW       R8, K1
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, AX
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, CX
-	VMOVUPS.Z   (CX), K1, Z0
-	VMULPS      Z3, Z0, Z0
-	VMOVUPS     (SI), Z1
-	VEXPANDPS.Z Z1, K1, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)
-	MOVQ        DI, R8
-	SHLQ        $0x02, R8
-	SUBQ        R8, SI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, SI
-	MOVQ        BX, R8
-	ADDQ        $+14, R8
-	ANDQ        $-16, R8
-	SUBQ        $+32, R8
-	CMPQ        R8, $+32
-	JLT         end39
-
-loop38:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(SI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, SI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop38
-
-end39:
-	MOVQ      BX, R9
-	ADDQ      DI, R9
-	ADDQ      $+14, BX
-	ANDQ      $-16, BX
-	SUBQ      $+32, BX
-	SUBQ      BX, R9
-	SUBQ      $+16, R9
-	CMPQ      R8, $+15
-	JGT       else40
-	MOVQ      $-1, BX
-	BZHIQ     R9, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
-	JS        end42
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end42:
-	JMP end41
-
-else40:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (SI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      $-1, BX
-	BZHIQ     R9, BX, BX
-	KMOVW     BX, K1
-	SHRQ      $0x10, BX
-	KMOVW     BX, K2
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, SI
-	MOVQ      R9, BX
-	SUBQ      $+17, BX
-	TESTQ     BX, BX
-	JS        end43
-	VMOVUPS.Z (CX), K2, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (SI), K2, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end43:
-end41:
-	ADDQ $-64, AX
-	LEAQ (AX)(R9*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(R9*4), CX
-	ADDQ $-64, SI
-	LEAQ (SI)(R9*4), SI
-
-end4:
-end3:
-	JMP end2
-
-else1:
-	TESTQ  DX, DX
-	JZ     end44
-	SUBQ   $0x01, DX
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   BX, R10
-	CMPQ   R10, $+32
-	JLT    end47
-
-loop46:
-	VMOVUPS     (R8), Z4
-	VMOVUPS     (R9), Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     Z4, (DI)
-	VMOVUPS     64(R8), Z4
-	VMOVUPS     64(R9), Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z3
-	VMOVUPS     Z4, 64(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop46
-
-end47:
-	CMPQ        R10, $+15
-	JGT         else48
-	TESTQ       SI, SI
-	JZ          end50
-	VMOVUPS.Z   (R8), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     Z4, K1, (DI)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
-
-end50:
-	JMP end49
-
-else48:
-	VMOVUPS     (R8), Z4
-	VMOVUPS     (R9), Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z2
-	VMOVUPS     Z4, (DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
 	ADDQ        $+64, R9
-	TESTQ       SI, SI
-	JZ          end51
-	VMOVUPS.Z   (R8), K1, Z4
-	VMOVUPS.Z   (R9), K1, Z5
-	VADDPS      Z5, Z4, Z4
-	VFMADD231PS Z4, Z4, Z3
-	VMOVUPS     Z4, K1, (DI)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
+	MOVQ        DX, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JLT         end26
 
-end51:
-end49:
-	VADDPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	CMPQ         DX, $+0
-	JGT          else53
-	VSHUFF32X4   $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z3
-	VADDPS       Z3, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, DI
-	SUBL         $0x0d800001, DI
-	CMPL         DI, $0x71fffffe
-	JLS          end55
-	ADDQ         $+1, DX
-	JMP          end45
+loop25:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (R9), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	VMOVUPS 64(CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS 64(R9), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, R9
+	SUBQ    $+32, R11
+	CMPQ    R11, $+32
+	JGE     loop25
 
-end55:
-	VMOVAPS Z2, Z3
-	JMP     end54
+end26:
+	MOVQ DX, R12
+	ADDQ R10, R12
+	MOVQ DX, R10
+	ADDQ $+14, R10
+	ANDQ $-16, R10
+	SUBQ $+32, R10
+	SUBQ R10, R12
+	SUBQ $+16, R12
+	CMPQ R11, $+16
+	JLT  end28
 
-else53:
+loop27:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (R9), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, R9
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop27
+
+end28:
+	MOVQ      $-1, R10
+	BZHIQ     R12, R10, R10
+	KMOVW     R10, K1
+	SHRQ      $0x10, R10
+	KMOVW     R10, K2
+	VMOVUPS.Z (CX), K1, Z4
+	VMULPS    Z3, Z4, Z4
+	VMOVUPS.Z (R9), K1, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, R9
+	MOVQ      R12, R10
+	SUBQ      $+17, R10
+	TESTQ     R10, R10
+	JS        end29
+	VMOVUPS.Z (CX), K2, Z4
+	VMULPS    Z3, Z4, Z4
+	VMOVUPS.Z (R9), K2, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K2, (AX)
+
+end29:
+	ADDQ $-64, AX
+	LEAQ (AX)(R12*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R12*4), CX
+	ADDQ $-64, R9
+	LEAQ (R9)(R12*4), R9
+
+end22:
+	MOVQ rows+120(FP), R9
+	ADDQ $+2, R9
+	SUBQ BX, R9
+	CMPQ R9, $+0
+	JGT  else31
+	JMP  end30
+
+else31:
+	CMPQ BX, $+1
+	JGT  else33
+	JMP  end30
+
+else33:
 	VSHUFF32X4   $0x4e, Z2, Z2, Z3
 	VADDPS       Z3, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z3
@@ -10627,85 +4896,173 @@ else53:
 	VSQRTPS      Z3, Z4
 	VDIVPS       Z4, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VMOVD        X3, R10
-	SUBL         $0x0d800001, R10
-	CMPL         R10, $0x71fffffe
-	JLS          end56
-	ADDQ         $+1, DX
-	JMP          end45
+	VMOVD        X3, R9
+	SUBL         $0x0d800001, R9
+	CMPL         R9, $0x71fffffe
+	JLS          end35
+	SUBQ         $0x01, BX
+	MOVQ         BX, ret+144(FP)
+	JMP          end4
 
-end56:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   BX, R10
-	CMPQ   R10, $+32
-	JLT    end58
+end35:
+	VMOVAPS Z2, Z3
 
-loop57:
-	VMOVUPS     (R8), Z3
-	VMOVUPS     (R9), Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, (DI)
-	VMOVUPS     64(R8), Z3
-	VMOVUPS     64(R9), Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z5
-	VMOVUPS     Z3, 64(DI)
-	ADDQ        $+128, DI
-	ADDQ        $+128, R8
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop57
+end30:
+	CMPQ BX, $+2
+	JGT  else37
+	JMP  end36
 
-end58:
-	CMPQ        R10, $+15
-	JGT         else59
-	TESTQ       SI, SI
-	JZ          end61
-	VMOVUPS.Z   (R8), K1, Z3
-	VMOVUPS.Z   (R9), K1, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, K1, (DI)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
-
-end61:
-	JMP end60
-
-else59:
-	VMOVUPS     (R8), Z3
-	VMOVUPS     (R9), Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z4
-	VMOVUPS     Z3, (DI)
+else37:
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z4, Z4, Z4
+	MOVQ        SI, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K1
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, SI
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DI
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R8
+	VMOVUPS.Z   (DI), K1, Z5
+	VMOVUPS.Z   (R8), K1, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     Z5, K1, (SI)
+	ADDQ        $+64, SI
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	TESTQ       SI, SI
-	JZ          end62
-	VMOVUPS.Z   (R8), K1, Z3
-	VMOVUPS.Z   (R9), K1, Z6
-	VADDPS      Z6, Z3, Z3
-	VFMADD231PS Z3, Z3, Z5
-	VMOVUPS     Z3, K1, (DI)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
+	MOVQ        DX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end40
 
-end62:
-end60:
-	VMOVAPS Z2, Z3
-	VADDPS  Z5, Z4, Z2
+loop39:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     Z5, (SI)
+	VMOVUPS     64(DI), Z5
+	VMOVUPS     64(R8), Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     Z5, 64(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop39
+
+end40:
+	MOVQ DX, R11
+	ADDQ R9, R11
+	MOVQ DX, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R11
+	SUBQ $+16, R11
+	CMPQ R10, $+16
+	JLT  end42
+
+loop41:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     Z5, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop41
+
+end42:
+	MOVQ        $-1, R9
+	BZHIQ       R11, R9, R9
+	KMOVW       R9, K1
+	SHRQ        $0x10, R9
+	KMOVW       R9, K2
+	VMOVUPS.Z   (DI), K1, Z5
+	VMOVUPS.Z   (R8), K1, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     Z5, K1, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	MOVQ        R11, R9
+	SUBQ        $+17, R9
+	TESTQ       R9, R9
+	JS          end43
+	VMOVUPS.Z   (DI), K2, Z5
+	VMOVUPS.Z   (R8), K2, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     Z5, K2, (SI)
+
+end43:
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R11*4), SI
+	ADDQ    $-64, DI
+	LEAQ    (DI)(R11*4), DI
+	ADDQ    $-64, R8
+	LEAQ    (R8)(R11*4), R8
+	VADDPS  Z4, Z2, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $0x01, DX
-	CMPQ    DX, $+1
-	JLT     end64
 
-loop63:
+end36:
+end7:
+	SUBQ $+1, BX
+	CMPQ BX, $+1
+	JGE  loop5
+
+end6:
+end4:
+end3:
+	JMP end2
+
+else1:
+	MOVQ  rows+120(FP), R9
+	TESTQ R9, R9
+	JZ    end44
+	ADDQ  $+2, R9
+	CMPQ  R9, $+1
+	JLT   end47
+
+loop46:
+	MOVQ rows+120(FP), R10
+	ADDQ $+2, R10
+	SUBQ R9, R10
+	CMPQ R10, $+1
+	JGT  else51
+	JMP  end50
+
+else51:
+	CMPQ R9, $+2
+	JGT  else53
+	JMP  end50
+
+else53:
+	SUBQ $0x02, R9
+	CMPQ R9, $+1
+	JLT  end56
+
+loop55:
 	MOVQ         weight_base+96(FP), R10
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
@@ -10724,271 +5081,288 @@ loop63:
 	VMOVD        X4, R11
 	SUBL         $0x0d800001, R11
 	CMPL         R11, $0x71fffffe
-	JLS          end65
-	ADDQ         $+1, DX
-	JMP          end52
+	JLS          end57
+	ADDQ         $+1, R9
+	MOVQ         R9, ret+144(FP)
+	SUBQ         R9, R9
+	ADDQ         $+1, R9
+	JMP          end49
 
-end65:
+end57:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   BX, R11
+	MOVQ   DX, R11
 	CMPQ   R11, $+32
-	JLT    end67
+	JLT    end59
 
-loop66:
-	VMOVUPS     (R8), Z6
-	VMOVUPS     (R9), Z7
+loop58:
+	VMOVUPS     (DI), Z6
+	VMOVUPS     (R8), Z7
 	VADDPS      Z7, Z6, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z7
 	VMULPS      Z3, Z7, Z7
 	VMOVUPS     (R10), Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z6, (SI)
 	VMOVUPS     Z7, (AX)
-	VMOVUPS     64(R8), Z6
-	VMOVUPS     64(R9), Z7
+	VMOVUPS     64(DI), Z6
+	VMOVUPS     64(R8), Z7
 	VADDPS      Z7, Z6, Z6
 	VFMADD231PS Z6, Z6, Z5
 	VMOVUPS     64(CX), Z7
 	VMULPS      Z3, Z7, Z7
 	VMOVUPS     64(R10), Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, 64(DI)
+	VMOVUPS     Z6, 64(SI)
 	VMOVUPS     Z7, 64(AX)
+	ADDQ        $+128, SI
 	ADDQ        $+128, DI
 	ADDQ        $+128, R8
-	ADDQ        $+128, R9
 	ADDQ        $+128, AX
 	ADDQ        $+128, CX
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop66
+	JGE         loop58
 
-end67:
-	CMPQ        R11, $+15
-	JGT         else68
-	TESTQ       SI, SI
-	JZ          end70
-	VMOVUPS.Z   (R8), K1, Z6
-	VMOVUPS.Z   (R9), K1, Z7
-	VADDPS      Z7, Z6, Z6
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS.Z   (CX), K1, Z7
-	VMULPS      Z3, Z7, Z3
-	VMOVUPS.Z   (R10), K1, Z7
-	VMULPS      Z7, Z3, Z3
-	VMOVUPS     Z6, K1, (DI)
-	VMOVUPS     Z3, K1, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
-	LEAQ        (AX)(SI*4), AX
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (R10)(SI*4), R10
+end59:
+	CMPQ R11, $+16
+	JLT  end61
 
-end70:
-	JMP end69
-
-else68:
-	VMOVUPS     (R8), Z6
-	VMOVUPS     (R9), Z7
+loop60:
+	VMOVUPS     (DI), Z6
+	VMOVUPS     (R8), Z7
 	VADDPS      Z7, Z6, Z6
 	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS     (CX), Z7
 	VMULPS      Z3, Z7, Z7
 	VMOVUPS     (R10), Z8
 	VMULPS      Z8, Z7, Z7
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z6, (SI)
 	VMOVUPS     Z7, (AX)
+	ADDQ        $+64, SI
 	ADDQ        $+64, DI
 	ADDQ        $+64, R8
-	ADDQ        $+64, R9
 	ADDQ        $+64, AX
 	ADDQ        $+64, CX
 	ADDQ        $+64, R10
-	TESTQ       SI, SI
-	JZ          end71
-	VMOVUPS.Z   (R8), K1, Z6
-	VMOVUPS.Z   (R9), K1, Z7
+	VMOVAPS     Z4, Z6
+	VMOVAPS     Z5, Z4
+	VMOVAPS     Z6, Z5
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop60
+
+end61:
+	TESTQ       BX, BX
+	JZ          end62
+	VMOVUPS.Z   (DI), K1, Z6
+	VMOVUPS.Z   (R8), K1, Z7
 	VADDPS      Z7, Z6, Z6
-	VFMADD231PS Z6, Z6, Z5
+	VFMADD231PS Z6, Z6, Z4
 	VMOVUPS.Z   (CX), K1, Z7
 	VMULPS      Z3, Z7, Z3
 	VMOVUPS.Z   (R10), K1, Z7
 	VMULPS      Z7, Z3, Z3
-	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z6, K1, (SI)
 	VMOVUPS     Z3, K1, (AX)
-	LEAQ        (DI)(SI*4), DI
-	LEAQ        (R8)(SI*4), R8
-	LEAQ        (R9)(SI*4), R9
-	LEAQ        (AX)(SI*4), AX
-	LEAQ        (CX)(SI*4), CX
-	LEAQ        (R10)(SI*4), R10
+	LEAQ        (SI)(BX*4), SI
+	LEAQ        (DI)(BX*4), DI
+	LEAQ        (R8)(BX*4), R8
+	LEAQ        (AX)(BX*4), AX
+	LEAQ        (CX)(BX*4), CX
+	LEAQ        (R10)(BX*4), R10
 
-end71:
-end69:
+end62:
 	VMOVAPS Z2, Z3
 	VADDPS  Z5, Z4, Z2
 	VMOVAPS Z2, Z2
-	SUBQ    $+1, DX
-	CMPQ    DX, $+1
-	JGE     loop63
+	SUBQ    $+1, R9
+	CMPQ    R9, $+1
+	JGE     loop55
 
-end64:
-	MOVQ         weight_base+96(FP), DI
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z1, Z2, Z1
-	VADDPS       Z0, Z1, Z0
-	VBROADCASTSS f32_3f800000<>+0(SB), Z1
-	VSQRTPS      Z0, Z2
-	VDIVPS       Z2, Z1, Z1
-	VMOVAPS      Z1, Z2
-	VMOVD        X0, R8
-	SUBL         $0x0d800001, R8
-	CMPL         R8, $0x71fffffe
-	JLS          end72
-	ADDQ         $+1, DX
-	JMP          end52
+end56:
+	ADDQ $+3, R9
+	JMP  end48
 
-end72:
-	MOVQ BX, R8
-	CMPQ R8, $+32
-	JLT  end74
+end50:
+end49:
+	MOVQ rows+120(FP), R10
+	ADDQ $+2, R10
+	SUBQ R9, R10
+	CMPQ R10, $+1
+	JGT  else64
+	JMP  end63
 
-loop73:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
+else64:
+	MOVQ weight_base+96(FP), R10
+	MOVQ DX, R11
+	CMPQ R11, $+32
+	JLT  end67
+
+loop66:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (R10), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	VMOVUPS 64(CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS 64(R10), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, 64(AX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, R8
-	CMPQ    R8, $+32
-	JGE     loop73
+	ADDQ    $+128, R10
+	SUBQ    $+32, R11
+	CMPQ    R11, $+32
+	JGE     loop66
 
-end74:
-	CMPQ      R8, $+15
-	JGT       else75
-	TESTQ     SI, SI
-	JZ        end77
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
+end67:
+	CMPQ R11, $+16
+	JLT  end69
 
-end77:
-	JMP end76
+loop68:
+	VMOVUPS (CX), Z4
+	VMULPS  Z3, Z4, Z4
+	VMOVUPS (R10), Z5
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, R10
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop68
 
-else75:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DI
-	TESTQ     SI, SI
-	JZ        end78
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
+end69:
+	TESTQ     BX, BX
+	JZ        end70
+	VMOVUPS.Z (CX), K1, Z4
+	VMULPS    Z3, Z4, Z4
+	VMOVUPS.Z (R10), K1, Z5
+	VMULPS    Z5, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	LEAQ      (AX)(BX*4), AX
+	LEAQ      (CX)(BX*4), CX
+	LEAQ      (R10)(BX*4), R10
 
-end78:
+end70:
+end63:
+	MOVQ rows+120(FP), R10
+	ADDQ $+2, R10
+	SUBQ R9, R10
+	CMPQ R10, $+0
+	JGT  else72
+	JMP  end71
+
+else72:
+	CMPQ R9, $+1
+	JGT  else74
+	JMP  end71
+
+else74:
+	VSHUFF32X4   $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z1, Z2, Z2
+	VADDPS       Z0, Z2, Z3
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VSQRTPS      Z3, Z4
+	VDIVPS       Z4, Z2, Z2
+	VMOVAPS      Z2, Z2
+	VMOVD        X3, R10
+	SUBL         $0x0d800001, R10
+	CMPL         R10, $0x71fffffe
+	JLS          end76
+	SUBQ         $0x01, R9
+	MOVQ         R9, ret+144(FP)
+	JMP          end45
+
 end76:
 	VMOVAPS Z2, Z3
 
-end54:
-end52:
-	MOVQ weight_base+96(FP), DI
-	CMPQ BX, $+32
-	JLT  end80
+end71:
+	CMPQ R9, $+2
+	JGT  else78
+	JMP  end77
 
-loop79:
-	VMOVUPS (CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS (DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z3, Z0, Z0
-	VMOVUPS 64(DI), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DI
-	SUBQ    $+32, BX
-	CMPQ    BX, $+32
-	JGE     loop79
+else78:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z4, Z4, Z4
+	MOVQ   DX, R10
+	CMPQ   R10, $+32
+	JLT    end81
 
-end80:
-	CMPQ      BX, $+15
-	JGT       else81
-	TESTQ     SI, SI
-	JZ        end83
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
+loop80:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     Z5, (SI)
+	VMOVUPS     64(DI), Z5
+	VMOVUPS     64(R8), Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     Z5, 64(SI)
+	ADDQ        $+128, SI
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop80
+
+end81:
+	CMPQ R10, $+16
+	JLT  end83
+
+loop82:
+	VMOVUPS     (DI), Z5
+	VMOVUPS     (R8), Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     Z5, (SI)
+	ADDQ        $+64, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	VMOVAPS     Z2, Z5
+	VMOVAPS     Z4, Z2
+	VMOVAPS     Z5, Z4
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop82
 
 end83:
-	JMP end82
-
-else81:
-	VMOVUPS   (CX), Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS   (DI), Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	ADDQ      $+64, CX
-	ADDQ      $+64, DI
-	TESTQ     SI, SI
-	JZ        end84
-	VMOVUPS.Z (CX), K1, Z0
-	VMULPS    Z3, Z0, Z0
-	VMOVUPS.Z (DI), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	LEAQ      (AX)(SI*4), AX
-	LEAQ      (CX)(SI*4), CX
-	LEAQ      (DI)(SI*4), DI
+	TESTQ       BX, BX
+	JZ          end84
+	VMOVUPS.Z   (DI), K1, Z5
+	VMOVUPS.Z   (R8), K1, Z6
+	VADDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     Z5, K1, (SI)
+	LEAQ        (SI)(BX*4), SI
+	LEAQ        (DI)(BX*4), DI
+	LEAQ        (R8)(BX*4), R8
 
 end84:
-end82:
+	VADDPS  Z4, Z2, Z2
+	VMOVAPS Z2, Z2
+
+end77:
+end48:
+	SUBQ $+1, R9
+	CMPQ R9, $+1
+	JGE  loop46
+
+end47:
 end45:
 end44:
 end2:
-	MOVQ DX, ret+144(FP)
 	VZEROUPPER
 	RET

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) int {
+func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32, _ int) int {
 	for r := range rows {
 		s := x[r*cols:][:cols]
 		mean, off, variance := usualDeviation(s)
@@ -89,15 +89,11 @@ func FarLayerNorm(dst, x, weight, bias []float32, eps float32) {
 // squareRoot returns the root, rounded once: twice the digits are enough for that.
 func squareRoot(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-func layerNormRowsStreamGeneric(dst, x, weight, bias []float32, rows, cols int, eps float32) int {
-	return layerNormRowsGeneric(dst, x, weight, bias, rows, cols, eps)
-}
-
 func addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
 	for r := range rows {
 		s := sum[r*cols:][:cols]
 		addVecGeneric(s, x[r*cols:][:cols], residual[r*cols:][:cols])
-		if layerNormRowsGeneric(dst[r*cols:][:cols], s, weight, bias, 1, cols, eps) > 0 {
+		if layerNormRowsGeneric(dst[r*cols:][:cols], s, weight, bias, 1, cols, eps, 0) > 0 {
 			return rows - r
 		}
 	}

@@ -4,267 +4,938 @@
 
 #include "textflag.h"
 
-// func layerNormRowsNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-128
+// func layerNormRowsNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32, stream int) int
+TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-136
 	MOVD   $constants<>(SB), R10
-	FMOVQ  32(R10), F7
-	MOVD   dst_base+0(FP), R2
-	MOVD   x_base+24(FP), R3
-	MOVD   R3, R11
-	MOVD   rows+96(FP), R4
-	MOVD   cols+104(FP), R9
-	AND    $3, R9, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F6
-	VDUP   V6.S[0], V6.S4
+	FMOVQ  32(R10), F12
+	MOVD   dst_base+0(FP), R8
+	MOVD   x_base+24(FP), R9
+	MOVD   cols+104(FP), R0
+	MOVD   R9, R4
+	MOVD   cols+104(FP), R5
+	AND    $3, R5, R6
+	MOVD   $4, R7
+	CMP    $1, R6
+	CSEL   GT, R7, ZR, R7
+	MOVD   $8, R11
+	CMP    $2, R6
+	CSEL   GT, R11, R7, R11
+	SCVTFS R6, F11
+	VDUP   V11.S[0], V11.S4
 	FMOVQ  (R10), F0
-	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
-	VMOVI  $0, V18.B16
-	MOVD   R3, R8
-	VMOVI  $0, V18.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V0.B16
+	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
+	MOVD   rows+96(FP), R0
+	SUB    R0, R0, R0
+	MOVD   R0, ret+128(FP)
+	VMOVI  $0, V6.B16
+	MOVD   R9, R3
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
 	VMOVI  $0, V4.B16
 	VMOVI  $0, V5.B16
+	VMOVI  $0, V14.B16
 	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V13.B16
+	MOVD   rows+96(FP), R12
+	CBZ    R12, end1
+	ADD    $2, R12, R12
+	CMP    $1, R12
+	BLT    end4
+
+loop3:
+	MOVD rows+96(FP), R0
+	ADD  $2, R0, R0
+	SUB  R12, R0, R0
+	CMP  $1, R0
+	BGT  else8
+	B    end7
+
+else8:
+	CMP $2, R12
+	BGT else10
+	B   end7
+
+else10:
+	SUB $2, R12, R12
+	CMP $1, R12
+	BLT end13
+
+loop12:
+	MOVD   weight_base+48(FP), R2
+	MOVD   bias_base+72(FP), R13
+	SCVTFS R5, F0
+	VDUP   V0.S[0], V0.S4
+	VEXT   $8, V7.B16, V7.B16, V1.B16
+	WORD   $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	VEXT   $8, V8.B16, V8.B16, V2.B16
+	WORD   $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	WORD   $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	WORD   $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	FMOVS  F2, R0
+	CBZ    R0, end14
+	WORD   $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V18.B16
+	VMOVI  $0, V19.B16
+	VMOVI  $0, V20.B16
+	VMOVI  $0, V21.B16
+	VMOVI  $0, V22.B16
 	VMOVI  $0, V23.B16
 	VMOVI  $0, V24.B16
-	VMOVI  $0, V25.B16
-	CBZ    R4, end1
-	SUB    $1, R4, R4
-	CMP    $15, R9
-	BGT    else3
-	// Any number is right for a guess.
-	FMOVS  (R11), F18
-	VDUP   V18.S[0], V18.S4
-	B      end4
+	MOVD   R3, R0
+	MOVD   R5, R1
+	CMP    $32, R1
+	BLT    end16
 
-else3:
+loop15:
+	FMOVQ (R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V18.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V22.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V23.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V24.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop15
+
+end16:
+	CMP $4, R1
+	BLT end18
+
+loop17:
+	FMOVQ (R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   $16, R0, R0
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V14.B16, V5.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V0.B16, V16.B16
+	VMOV  V17.B16, V0.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V22.B16, V21.B16
+	VMOV  V23.B16, V22.B16
+	VMOV  V24.B16, V23.B16
+	VMOV  V0.B16, V24.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop17
+
+end18:
+	CBZ   R6, end19
+	FMOVS (R0), F0
+	ADD   R7, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R11, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   R6<<2, R0, R0
+
+end19:
+	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
+	WORD   $0x4e2ed441 // fadd v1.4s, v2.4s, v14.4s
+	WORD   $0x4e2fd462 // fadd v2.4s, v3.4s, v15.4s
+	WORD   $0x4e30d483 // fadd v3.4s, v4.4s, v16.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e35d621 // fadd v1.4s, v17.4s, v21.4s
+	WORD   $0x4e36d642 // fadd v2.4s, v18.4s, v22.4s
+	WORD   $0x4e37d663 // fadd v3.4s, v19.4s, v23.4s
+	WORD   $0x4e38d684 // fadd v4.4s, v20.4s, v24.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d422 // fadd v2.4s, v1.4s, v2.4s
+	SCVTFS R5, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V1.B16
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc01 // fdiv v1.4s, v0.4s, v3.4s
+	VEXT   $8, V2.B16, V2.B16, V0.B16
+	WORD   $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+
+end14:
+	VMOVI $0, V2.B16
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R10), F2
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc45 // fdiv v5.4s, v2.4s, v3.4s
+	VMOV  V6.B16, V4.B16
+	VMOVI $0, V2.B16
+	WORD  $0x4ea1d441 // fsub v1.4s, v2.4s, v1.4s
+	WORD  $0x6e25dc2e // fmul v14.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end20
+	ADD   $1, R12, R12
+	MOVD  R12, ret+128(FP)
+	SUB   R12, R12, R12
+	ADD   $1, R12, R12
+	B     end6
+
+end20:
+	CMP   $15, R5
+	BGT   else21
 	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ 16(R11), F1
-	FMOVQ 32(R11), F2
-	FMOVQ 48(R11), F3
+	FMOVS (R4), F6
+	VDUP  V6.S[0], V6.S4
+	B     end22
+
+else21:
+	// Any number is right for a guess.
+	FMOVQ (R4), F0
+	FMOVQ 16(R4), F1
+	FMOVQ 32(R4), F2
+	FMOVQ 48(R4), F3
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
+	WORD  $0x6e2cdc06 // fmul v6.4s, v0.4s, v12.4s
 
-end4:
-	VMOVI $0, V2.B16
+end22:
 	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V27.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V25.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V20.B16
 	VMOVI $0, V19.B16
-	MOVD  R9, R0
+	MOVD  R5, R0
 	CMP   $32, R0
-	BLT   end6
+	BLT   end24
 
-loop5:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+loop23:
+	FMOVQ (R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VFMLA V0.S4, V0.S4, V26.S4
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ (R2), F0
+	FMOVQ (R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R8)
+	FMOVQ 16(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V25.S4
+	FMOVQ 16(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 16(R2), F0
+	FMOVQ 16(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R8)
+	FMOVQ 32(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V24.S4
+	FMOVQ 32(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 32(R2), F0
+	FMOVQ 32(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R8)
+	FMOVQ 48(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V23.S4
+	FMOVQ 48(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 48(R2), F0
+	FMOVQ 48(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R8)
+	FMOVQ 64(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V22.S4
+	FMOVQ 64(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 64(R2), F0
+	FMOVQ 64(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R8)
+	FMOVQ 80(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 80(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 80(R2), F0
+	FMOVQ 80(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R8)
+	FMOVQ 96(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 96(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 96(R2), F0
+	FMOVQ 96(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R8)
+	FMOVQ 112(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V19.S4
-	ADD   $128, R11, R11
+	FMOVQ 112(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 112(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R8)
+	ADD   $128, R4, R4
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	ADD   $128, R2, R2
+	ADD   $128, R13, R13
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop5
+	BGE   loop23
 
-end6:
+end24:
 	CMP $4, R0
-	BLT end8
+	BLT end26
 
-loop7:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R11, R11
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V8.B16, V5.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V1.B16, V9.B16
-	VMOV  V10.B16, V1.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
+loop25:
+	FMOVQ (R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ (R2), F0
+	FMOVQ (R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R8)
+	ADD   $16, R4, R4
+	ADD   $16, R8, R8
+	ADD   $16, R9, R9
+	ADD   $16, R2, R2
+	ADD   $16, R13, R13
+	VMOV  V3.B16, V0.B16
+	VMOV  V7.B16, V3.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V15.B16, V8.B16
 	VMOV  V16.B16, V15.B16
 	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V27.B16, V18.B16
+	VMOV  V0.B16, V27.B16
+	VMOV  V26.B16, V0.B16
+	VMOV  V25.B16, V26.B16
+	VMOV  V24.B16, V25.B16
+	VMOV  V23.B16, V24.B16
+	VMOV  V22.B16, V23.B16
+	VMOV  V21.B16, V22.B16
+	VMOV  V20.B16, V21.B16
+	VMOV  V19.B16, V20.B16
 	VMOV  V0.B16, V19.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop7
+	BGE   loop25
 
-end8:
-	CBZ   R5, end9
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
+end26:
+	CBZ   R6, end27
+	FMOVS (R4), F0
+	ADD   R7, R4, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
+	ADD   R11, R4, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R5<<2, R11, R11
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
+	FMOVS (R9), F0
+	ADD   R7, R9, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R11, R9, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VFMLA V10.S4, V0.S4, V13.S4
+	FMOVS (R2), F0
+	ADD   R7, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R11, R2, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	FMOVS (R13), F1
+	ADD   R7, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R11, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V11.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V13.S4, V1.S4
+	ADD   R11, R8, R0
+	VST1  V1.S[2], (R0)
+	ADD   R7, R8, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R8)
+	ADD   R6<<2, R4, R4
+	ADD   R6<<2, R8, R8
+	ADD   R6<<2, R9, R9
+	ADD   R6<<2, R2, R2
+	ADD   R6<<2, R13, R13
 
-end9:
-	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd560 // fadd v0.4s, v11.4s, v15.4s
-	WORD   $0x4e30d581 // fadd v1.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a2 // fadd v2.4s, v13.4s, v17.4s
-	WORD   $0x4e33d5c3 // fadd v3.4s, v14.4s, v19.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP    $0, R4
-	BGT    else11
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+end27:
+	ADD  R5<<2, R3, R3
+	VMOV V4.B16, V9.B16
+	VMOV V5.B16, V10.B16
+	VMOV V14.B16, V13.B16
+	WORD $0x4e30d460 // fadd v0.4s, v3.4s, v16.4s
+	WORD $0x4e31d4e1 // fadd v1.4s, v7.4s, v17.4s
+	WORD $0x4e32d502 // fadd v2.4s, v8.4s, v18.4s
+	WORD $0x4e3bd5e3 // fadd v3.4s, v15.4s, v27.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	WORD $0x4e36d740 // fadd v0.4s, v26.4s, v22.4s
+	WORD $0x4e35d721 // fadd v1.4s, v25.4s, v21.4s
+	WORD $0x4e34d702 // fadd v2.4s, v24.4s, v20.4s
+	WORD $0x4e33d6e3 // fadd v3.4s, v23.4s, v19.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
+	SUB  $1, R12, R12
+	CMP  $1, R12
+	BGE  loop12
+
+end13:
+	ADD $3, R12, R12
+	B   end5
+
+end7:
+
+end6:
+	MOVD rows+96(FP), R0
+	ADD  $2, R0, R0
+	SUB  R12, R0, R0
+	CMP  $1, R0
+	BGT  else29
+	B    end28
+
+else29:
+	MOVD weight_base+48(FP), R0
+	MOVD bias_base+72(FP), R1
+	MOVD R5, R2
+	CMP  $32, R2
+	BLT  end32
+
+loop31:
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R8)
+	FMOVQ 16(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R8)
+	FMOVQ 32(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R8)
+	FMOVQ 48(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R8)
+	FMOVQ 64(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R8)
+	FMOVQ 80(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R8)
+	FMOVQ 96(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R8)
+	FMOVQ 112(R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R8)
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R2, R2
+	CMP   $32, R2
+	BGE   loop31
+
+end32:
+	CMP $4, R2
+	BLT end34
+
+loop33:
+	FMOVQ (R9), F0
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R8)
+	ADD   $16, R8, R8
+	ADD   $16, R9, R9
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop33
+
+end34:
+	CBZ   R6, end35
+	FMOVS (R9), F0
+	ADD   R7, R9, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R11, R9, R2
+	VLD1  (R2), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V10.S4, V0.S4, V1.S4
+	FMOVS (R0), F0
+	ADD   R7, R0, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R11, R0, R2
+	VLD1  (R2), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	FMOVS (R1), F2
+	ADD   R7, R1, R2
+	VLD1  (R2), V2.S[1]
+	ADD   R11, R1, R2
+	VLD1  (R2), V2.S[2]
+	VAND  V11.B16, V2.B16, V2.B16
+	VFMLA V0.S4, V1.S4, V2.S4
+	ADD   R11, R8, R2
+	VST1  V2.S[2], (R2)
+	ADD   R7, R8, R2
+	VST1  V2.S[1], (R2)
+	FMOVS F2, (R8)
+	ADD   R6<<2, R8, R8
+	ADD   R6<<2, R9, R9
+	ADD   R6<<2, R0, R0
+	ADD   R6<<2, R1, R1
+
+end35:
+
+end28:
+	MOVD rows+96(FP), R0
+	ADD  $2, R0, R0
+	SUB  R12, R0, R0
+	CMP  $0, R0
+	BGT  else37
+	B    end36
+
+else37:
+	CMP $1, R12
+	BGT else39
+	B   end36
+
+else39:
+	SCVTFS R5, F0
+	VDUP   V0.S[0], V0.S4
+	VEXT   $8, V7.B16, V7.B16, V1.B16
+	WORD   $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	VEXT   $8, V8.B16, V8.B16, V2.B16
+	WORD   $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
 	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end13
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	VMOVI  $0, V1.B16
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	WORD   $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	WORD   $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	FMOVS  F2, R0
+	CBZ    R0, end41
+	WORD   $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
 	VMOVI  $0, V4.B16
 	VMOVI  $0, V5.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V8.B16
 	VMOVI  $0, V9.B16
+	VMOVI  $0, V1.B16
 	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
 	VMOVI  $0, V13.B16
 	VMOVI  $0, V14.B16
 	VMOVI  $0, V15.B16
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
+	VMOVI  $0, V18.B16
+	VMOVI  $0, V19.B16
+	VMOVI  $0, V20.B16
+	VMOVI  $0, V21.B16
+	MOVD   R3, R0
+	MOVD   R5, R1
 	CMP    $32, R1
-	BLT    end15
+	BLT    end43
 
-loop14:
+loop42:
 	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V18.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop14
+	BGE   loop42
 
-end15:
+end43:
 	CMP $4, R1
-	BLT end17
+	BLT end45
 
-loop16:
+loop44:
 	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
 	ADD   $16, R0, R0
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V9.B16, V5.B16
+	VMOV  V1.B16, V9.B16
+	VMOV  V10.B16, V1.B16
+	VMOV  V13.B16, V10.B16
+	VMOV  V0.B16, V13.B16
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V0.B16, V21.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop44
+
+end45:
+	CBZ   R6, end46
+	FMOVS (R0), F0
+	ADD   R7, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R11, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	ADD   R6<<2, R0, R0
+
+end46:
+	WORD   $0x4e29d440 // fadd v0.4s, v2.4s, v9.4s
+	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD   $0x4e2ad482 // fadd v2.4s, v4.4s, v10.4s
+	WORD   $0x4e2dd4a3 // fadd v3.4s, v5.4s, v13.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD   $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD   $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD   $0x4e35d624 // fadd v4.4s, v17.4s, v21.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d422 // fadd v2.4s, v1.4s, v2.4s
+	SCVTFS R5, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V1.B16
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc01 // fdiv v1.4s, v0.4s, v3.4s
+	VEXT   $8, V2.B16, V2.B16, V0.B16
+	WORD   $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+
+end41:
+	VMOVI $0, V2.B16
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	FMOVS eps+112(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R10), F2
+	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
+	WORD  $0x6e23fc45 // fdiv v5.4s, v2.4s, v3.4s
+	VMOV  V6.B16, V4.B16
+	VMOVI $0, V2.B16
+	WORD  $0x4ea1d441 // fsub v1.4s, v2.4s, v1.4s
+	WORD  $0x6e25dc2e // fmul v14.4s, v1.4s, v5.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end47
+	SUB   $1, R12, R12
+	MOVD  R12, ret+128(FP)
+	B     end2
+
+end47:
+	ADD  R5<<2, R3, R3
+	VMOV V4.B16, V9.B16
+	VMOV V5.B16, V10.B16
+	VMOV V14.B16, V13.B16
+
+end36:
+	CMP $2, R12
+	BGT else49
+	B   end48
+
+else49:
+	CMP   $15, R5
+	BGT   else51
+	// Any number is right for a guess.
+	FMOVS (R4), F6
+	VDUP  V6.S[0], V6.S4
+	B     end52
+
+else51:
+	// Any number is right for a guess.
+	FMOVQ (R4), F0
+	FMOVQ 16(R4), F1
+	FMOVQ 32(R4), F2
+	FMOVQ 48(R4), F3
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2cdc06 // fmul v6.4s, v0.4s, v12.4s
+
+end52:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V14.B16
+	MOVD  R5, R0
+	CMP   $32, R0
+	BLT   end54
+
+loop53:
+	FMOVQ (R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 16(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 32(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 48(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V18.S4
+	FMOVQ 64(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 80(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 112(R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	ADD   $128, R4, R4
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop53
+
+end54:
+	CMP $4, R0
+	BLT end56
+
+loop55:
+	FMOVQ (R4), F0
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	ADD   $16, R4, R4
 	VMOV  V1.B16, V0.B16
 	VMOV  V2.B16, V1.B16
 	VMOV  V3.B16, V2.B16
@@ -272,1309 +943,1192 @@ loop16:
 	VMOV  V5.B16, V4.B16
 	VMOV  V7.B16, V5.B16
 	VMOV  V8.B16, V7.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V0.B16, V9.B16
-	VMOV  V10.B16, V0.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V0.B16, V17.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop16
+	VMOV  V22.B16, V8.B16
+	VMOV  V0.B16, V22.B16
+	VMOV  V21.B16, V0.B16
+	VMOV  V20.B16, V21.B16
+	VMOV  V19.B16, V20.B16
+	VMOV  V18.B16, V19.B16
+	VMOV  V17.B16, V18.B16
+	VMOV  V16.B16, V17.B16
+	VMOV  V15.B16, V16.B16
+	VMOV  V14.B16, V15.B16
+	VMOV  V0.B16, V14.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop55
 
-end17:
-	CBZ   R5, end18
-	FMOVS (R0), F0
-	ADD   R6, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
+end56:
+	CBZ   R6, end57
+	FMOVS (R4), F0
+	ADD   R7, R4, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R11, R4, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
+	VAND  V11.B16, V0.B16, V0.B16
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R5<<2, R0, R0
+	VFMLA V0.S4, V0.S4, V21.S4
+	ADD   R6<<2, R4, R4
 
-end18:
-	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
-	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
-	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
-	WORD   $0x4e29d483 // fadd v3.4s, v4.4s, v9.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
-	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
-	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
+end57:
+	WORD $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
+	WORD $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
+	WORD $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
+	WORD $0x4e36d483 // fadd v3.4s, v4.4s, v22.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	WORD $0x4e31d6a0 // fadd v0.4s, v21.4s, v17.4s
+	WORD $0x4e30d681 // fadd v1.4s, v20.4s, v16.4s
+	WORD $0x4e2fd662 // fadd v2.4s, v19.4s, v15.4s
+	WORD $0x4e2ed643 // fadd v3.4s, v18.4s, v14.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
 
-end13:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end19
-	ADD   $1, R4, R4
-	B     end2
+end48:
 
-end19:
-	ADD  R9<<2, R8, R8
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
-	B    end12
+end5:
+	SUB $1, R12, R12
+	CMP $1, R12
+	BGE loop3
 
-else11:
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+end4:
+
+end2:
+
+end1:
+	RET
+
+// func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
+TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-176
+	MOVD   $constants<>(SB), R13
+	FMOVQ  32(R13), F11
+	MOVD   dst_base+0(FP), R4
+	MOVD   sum_base+24(FP), R5
+	MOVD   R5, R6
+	MOVD   x_base+48(FP), R7
+	MOVD   residual_base+72(FP), R8
+	MOVD   cols+152(FP), R9
+	AND    $3, R9, R10
+	MOVD   $4, R11
+	CMP    $1, R10
+	CSEL   GT, R11, ZR, R11
+	MOVD   $8, R12
+	CMP    $2, R10
+	CSEL   GT, R12, R11, R12
+	SCVTFS R10, F10
+	VDUP   V10.S[0], V10.S4
+	FMOVQ  (R13), F0
+	WORD   $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	MOVD   rows+144(FP), R0
+	SUB    R0, R0, R0
+	MOVD   R0, ret+168(FP)
+	VMOVI  $0, V7.B16
+	MOVD   R5, R3
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V13.B16
+	MOVD   rows+144(FP), R14
+	CBZ    R14, end1
+	ADD    $2, R14, R14
+	CMP    $1, R14
+	BLT    end4
+
+loop3:
+	MOVD rows+144(FP), R0
+	ADD  $2, R0, R0
+	SUB  R14, R0, R0
+	CMP  $1, R0
+	BGT  else8
+	B    end7
+
+else8:
+	CMP $2, R14
+	BGT else10
+	B   end7
+
+else10:
+	SUB $2, R14, R14
+	CMP $1, R14
+	BLT end13
+
+loop12:
+	MOVD   weight_base+96(FP), R2
+	MOVD   bias_base+120(FP), R15
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	VEXT   $8, V8.B16, V8.B16, V1.B16
+	WORD   $0x4e21d501 // fadd v1.4s, v8.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	VEXT   $8, V9.B16, V9.B16, V2.B16
+	WORD   $0x4e22d522 // fadd v2.4s, v9.4s, v2.4s
 	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end20
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	WORD   $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	WORD   $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	FMOVS  F2, R0
+	CBZ    R0, end14
+	WORD   $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
 	VMOVI  $0, V4.B16
 	VMOVI  $0, V5.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
 	VMOVI  $0, V14.B16
 	VMOVI  $0, V15.B16
 	VMOVI  $0, V16.B16
 	VMOVI  $0, V17.B16
+	VMOVI  $0, V18.B16
 	VMOVI  $0, V19.B16
-	MOVD   R8, R0
+	VMOVI  $0, V20.B16
+	VMOVI  $0, V21.B16
+	VMOVI  $0, V22.B16
+	VMOVI  $0, V23.B16
+	VMOVI  $0, V24.B16
+	MOVD   R3, R0
 	MOVD   R9, R1
 	CMP    $32, R1
-	BLT    end22
+	BLT    end16
 
-loop21:
+loop15:
 	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V18.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V22.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V23.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V24.S4
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop21
+	BGE   loop15
 
-end22:
+end16:
 	CMP $4, R1
-	BLT end24
+	BLT end18
 
-loop23:
+loop17:
 	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
 	ADD   $16, R0, R0
-	VMOV  V2.B16, V0.B16
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
 	VMOV  V3.B16, V2.B16
 	VMOV  V4.B16, V3.B16
 	VMOV  V5.B16, V4.B16
-	VMOV  V8.B16, V5.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V1.B16, V9.B16
-	VMOV  V10.B16, V1.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
+	VMOV  V14.B16, V5.B16
 	VMOV  V15.B16, V14.B16
 	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
-	VMOV  V0.B16, V19.B16
+	VMOV  V0.B16, V16.B16
+	VMOV  V17.B16, V0.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V22.B16, V21.B16
+	VMOV  V23.B16, V22.B16
+	VMOV  V24.B16, V23.B16
+	VMOV  V0.B16, V24.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop23
+	BGE   loop17
 
-end24:
-	CBZ   R5, end25
+end18:
+	CBZ   R10, end19
 	FMOVS (R0), F0
-	ADD   R6, R0, R1
+	ADD   R11, R0, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
+	ADD   R12, R0, R1
 	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R5<<2, R0, R0
+	VAND  V10.B16, V0.B16, V0.B16
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	VAND  V10.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   R10<<2, R0, R0
 
-end25:
-	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
+end19:
+	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
+	WORD   $0x4e2ed441 // fadd v1.4s, v2.4s, v14.4s
+	WORD   $0x4e2fd462 // fadd v2.4s, v3.4s, v15.4s
+	WORD   $0x4e30d483 // fadd v3.4s, v4.4s, v16.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
-	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
-	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
+	WORD   $0x4e35d621 // fadd v1.4s, v17.4s, v21.4s
+	WORD   $0x4e36d642 // fadd v2.4s, v18.4s, v22.4s
+	WORD   $0x4e37d663 // fadd v3.4s, v19.4s, v23.4s
+	WORD   $0x4e38d684 // fadd v4.4s, v20.4s, v24.4s
 	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD   $0x4e22d422 // fadd v2.4s, v1.4s, v2.4s
 	SCVTFS R9, F3
 	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	VEXT   $8, V0.B16, V0.B16, V1.B16
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e23fc01 // fdiv v1.4s, v0.4s, v3.4s
+	VEXT   $8, V2.B16, V2.B16, V0.B16
+	WORD   $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
+	VFMLS  V1.S4, V1.S4, V0.S4
 
-end20:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
+end14:
+	VMOVI $0, V2.B16
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	FMOVS eps+160(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R13), F2
 	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	WORD  $0x6e23fc4e // fdiv v14.4s, v2.4s, v3.4s
+	VMOV  V7.B16, V5.B16
+	VMOVI $0, V2.B16
+	WORD  $0x4ea1d441 // fsub v1.4s, v2.4s, v1.4s
+	WORD  $0x6e2edc2f // fmul v15.4s, v1.4s, v14.4s
 	FMOVS F0, R0
 	MOVD  $226492417, R1
 	SUB   R1, R0, R0
 	MOVD  $1912602622, R1
 	CMP   R1, R0
-	BLS   end26
-	ADD   $1, R4, R4
-	B     end2
+	BLS   end20
+	ADD   $1, R14, R14
+	MOVD  R14, ret+168(FP)
+	SUB   R14, R14, R14
+	ADD   $1, R14, R14
+	B     end6
 
-end26:
+end20:
 	CMP   $15, R9
-	BGT   else27
+	BGT   else21
 	// Any number is right for a guess.
-	FMOVS (R11), F18
-	VDUP  V18.S[0], V18.S4
-	B     end28
+	FMOVS (R7), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVS (R8), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	B     end22
 
-else27:
+else21:
 	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ 16(R11), F1
-	FMOVQ 32(R11), F2
-	FMOVQ 48(R11), F3
+	FMOVQ (R7), F0
+	FMOVQ (R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R7), F1
+	FMOVQ 16(R8), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ 32(R7), F2
+	FMOVQ 32(R8), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ 48(R7), F3
+	FMOVQ 48(R8), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
+	WORD  $0x6e2bdc07 // fmul v7.4s, v0.4s, v11.4s
 
-end28:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
+end22:
 	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
+	VMOVI $0, V9.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V27.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V25.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V23.B16
 	VMOVI $0, V22.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V19.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end30
+	BLT   end24
 
-loop29:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 16(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 32(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 48(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 64(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	FMOVQ 80(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V20.S4
-	FMOVQ 96(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V21.S4
-	FMOVQ 112(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V22.S4
-	ADD   $128, R11, R11
+loop23:
+	FMOVQ (R7), F0
+	FMOVQ (R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V26.S4
+	FMOVQ (R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ (R2), F1
+	FMOVQ (R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, (R6)
+	FMOVQ F28, (R4)
+	FMOVQ 16(R7), F0
+	FMOVQ 16(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V25.S4
+	FMOVQ 16(R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ 16(R2), F1
+	FMOVQ 16(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 16(R6)
+	FMOVQ F28, 16(R4)
+	FMOVQ 32(R7), F0
+	FMOVQ 32(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V24.S4
+	FMOVQ 32(R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ 32(R2), F1
+	FMOVQ 32(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 32(R6)
+	FMOVQ F28, 32(R4)
+	FMOVQ 48(R7), F0
+	FMOVQ 48(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V23.S4
+	FMOVQ 48(R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ 48(R2), F1
+	FMOVQ 48(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 48(R6)
+	FMOVQ F28, 48(R4)
+	FMOVQ 64(R7), F0
+	FMOVQ 64(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V22.S4
+	FMOVQ 64(R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ 64(R2), F1
+	FMOVQ 64(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 64(R6)
+	FMOVQ F28, 64(R4)
+	FMOVQ 80(R7), F0
+	FMOVQ 80(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V21.S4
+	FMOVQ 80(R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ 80(R2), F1
+	FMOVQ 80(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 80(R6)
+	FMOVQ F28, 80(R4)
+	FMOVQ 96(R7), F0
+	FMOVQ 96(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V20.S4
+	FMOVQ 96(R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ 96(R2), F1
+	FMOVQ 96(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 96(R6)
+	FMOVQ F28, 96(R4)
+	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V19.S4
+	FMOVQ 112(R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ 112(R2), F1
+	FMOVQ 112(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 112(R6)
+	FMOVQ F28, 112(R4)
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
+	ADD   $128, R8, R8
+	ADD   $128, R4, R4
+	ADD   $128, R5, R5
+	ADD   $128, R2, R2
+	ADD   $128, R15, R15
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop29
+	BGE   loop23
 
-end30:
+end24:
 	CMP $4, R0
-	BLT end32
+	BLT end26
+
+loop25:
+	FMOVQ (R7), F0
+	FMOVQ (R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V26.S4
+	FMOVQ (R5), F1
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VMOV  V13.B16, V2.B16
+	VFMLA V6.S4, V1.S4, V2.S4
+	FMOVQ (R2), F1
+	FMOVQ (R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, (R6)
+	FMOVQ F28, (R4)
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R8, R8
+	ADD   $16, R4, R4
+	ADD   $16, R5, R5
+	ADD   $16, R2, R2
+	ADD   $16, R15, R15
+	VMOV  V3.B16, V0.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V8.B16, V4.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V16.B16, V9.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V27.B16, V18.B16
+	VMOV  V0.B16, V27.B16
+	VMOV  V26.B16, V0.B16
+	VMOV  V25.B16, V26.B16
+	VMOV  V24.B16, V25.B16
+	VMOV  V23.B16, V24.B16
+	VMOV  V22.B16, V23.B16
+	VMOV  V21.B16, V22.B16
+	VMOV  V20.B16, V21.B16
+	VMOV  V19.B16, V20.B16
+	VMOV  V0.B16, V19.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop25
+
+end26:
+	CBZ   R10, end27
+	FMOVS (R7), F0
+	ADD   R11, R7, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R12, R7, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V10.B16, V0.B16, V0.B16
+	FMOVS (R8), F1
+	ADD   R11, R8, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R8, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V10.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	VAND  V10.B16, V1.B16, V1.B16
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V26.S4
+	FMOVS (R5), F1
+	ADD   R11, R5, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R5, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V10.B16, V1.B16, V1.B16
+	WORD  $0x4eacd421 // fsub v1.4s, v1.4s, v12.4s
+	VFMLA V6.S4, V1.S4, V13.S4
+	FMOVS (R2), F1
+	ADD   R11, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R12, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V10.B16, V1.B16, V1.B16
+	FMOVS (R15), F2
+	ADD   R11, R15, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R12, R15, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V10.B16, V2.B16, V2.B16
+	VFMLA V1.S4, V13.S4, V2.S4
+	ADD   R12, R6, R0
+	VST1  V0.S[2], (R0)
+	ADD   R11, R6, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R6)
+	ADD   R12, R4, R0
+	VST1  V2.S[2], (R0)
+	ADD   R11, R4, R0
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R4)
+	ADD   R10<<2, R6, R6
+	ADD   R10<<2, R7, R7
+	ADD   R10<<2, R8, R8
+	ADD   R10<<2, R4, R4
+	ADD   R10<<2, R5, R5
+	ADD   R10<<2, R2, R2
+	ADD   R10<<2, R15, R15
+
+end27:
+	ADD  R9<<2, R3, R3
+	VMOV V5.B16, V12.B16
+	VMOV V14.B16, V6.B16
+	VMOV V15.B16, V13.B16
+	WORD $0x4e30d460 // fadd v0.4s, v3.4s, v16.4s
+	WORD $0x4e31d481 // fadd v1.4s, v4.4s, v17.4s
+	WORD $0x4e32d502 // fadd v2.4s, v8.4s, v18.4s
+	WORD $0x4e3bd523 // fadd v3.4s, v9.4s, v27.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
+	WORD $0x4e36d740 // fadd v0.4s, v26.4s, v22.4s
+	WORD $0x4e35d721 // fadd v1.4s, v25.4s, v21.4s
+	WORD $0x4e34d702 // fadd v2.4s, v24.4s, v20.4s
+	WORD $0x4e33d6e3 // fadd v3.4s, v23.4s, v19.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d409 // fadd v9.4s, v0.4s, v1.4s
+	SUB  $1, R14, R14
+	CMP  $1, R14
+	BGE  loop12
+
+end13:
+	ADD $3, R14, R14
+	B   end5
+
+end7:
+
+end6:
+	MOVD rows+144(FP), R0
+	ADD  $2, R0, R0
+	SUB  R14, R0, R0
+	CMP  $1, R0
+	BGT  else29
+	B    end28
+
+else29:
+	MOVD weight_base+96(FP), R0
+	MOVD bias_base+120(FP), R1
+	MOVD R9, R2
+	CMP  $32, R2
+	BLT  end32
 
 loop31:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	FMOVQ (R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R4)
+	FMOVQ 16(R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R4)
+	FMOVQ 32(R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R4)
+	FMOVQ 48(R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R4)
+	FMOVQ 64(R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R4)
+	FMOVQ 80(R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R4)
+	FMOVQ 96(R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R4)
+	FMOVQ 112(R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R4)
+	ADD   $128, R4, R4
+	ADD   $128, R5, R5
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R2, R2
+	CMP   $32, R2
+	BGE   loop31
+
+end32:
+	CMP $4, R2
+	BLT end34
+
+loop33:
+	FMOVQ (R5), F0
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVQ (R0), F0
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R4)
+	ADD   $16, R4, R4
+	ADD   $16, R5, R5
+	ADD   $16, R0, R0
+	ADD   $16, R1, R1
+	SUB   $4, R2, R2
+	CMP   $4, R2
+	BGE   loop33
+
+end34:
+	CBZ   R10, end35
+	FMOVS (R5), F0
+	ADD   R11, R5, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R12, R5, R2
+	VLD1  (R2), V0.S[2]
+	VAND  V10.B16, V0.B16, V0.B16
+	WORD  $0x4eacd400 // fsub v0.4s, v0.4s, v12.4s
+	VMOV  V13.B16, V1.B16
+	VFMLA V6.S4, V0.S4, V1.S4
+	FMOVS (R0), F0
+	ADD   R11, R0, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R12, R0, R2
+	VLD1  (R2), V0.S[2]
+	VAND  V10.B16, V0.B16, V0.B16
+	FMOVS (R1), F2
+	ADD   R11, R1, R2
+	VLD1  (R2), V2.S[1]
+	ADD   R12, R1, R2
+	VLD1  (R2), V2.S[2]
+	VAND  V10.B16, V2.B16, V2.B16
+	VFMLA V0.S4, V1.S4, V2.S4
+	ADD   R12, R4, R2
+	VST1  V2.S[2], (R2)
+	ADD   R11, R4, R2
+	VST1  V2.S[1], (R2)
+	FMOVS F2, (R4)
+	ADD   R10<<2, R4, R4
+	ADD   R10<<2, R5, R5
+	ADD   R10<<2, R0, R0
+	ADD   R10<<2, R1, R1
+
+end35:
+
+end28:
+	MOVD rows+144(FP), R0
+	ADD  $2, R0, R0
+	SUB  R14, R0, R0
+	CMP  $0, R0
+	BGT  else37
+	B    end36
+
+else37:
+	CMP $1, R14
+	BGT else39
+	B   end36
+
+else39:
+	SCVTFS R9, F0
+	VDUP   V0.S[0], V0.S4
+	VEXT   $8, V8.B16, V8.B16, V1.B16
+	WORD   $0x4e21d501 // fadd v1.4s, v8.4s, v1.4s
+	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD   $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
+	VEXT   $8, V9.B16, V9.B16, V2.B16
+	WORD   $0x4e22d522 // fadd v2.4s, v9.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e20fc40 // fdiv v0.4s, v2.4s, v0.4s
+	VFMLS  V1.S4, V1.S4, V0.S4
+	WORD   $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
+	WORD   $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	FMOVS  F2, R0
+	CBZ    R0, end41
+	WORD   $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V18.B16
+	VMOVI  $0, V19.B16
+	VMOVI  $0, V20.B16
+	VMOVI  $0, V21.B16
+	MOVD   R3, R0
+	MOVD   R9, R1
+	CMP    $32, R1
+	BLT    end43
+
+loop42:
+	FMOVQ (R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   $16, R11, R11
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
+	FMOVQ 16(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V18.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop42
+
+end43:
+	CMP $4, R1
+	BLT end45
+
+loop44:
+	FMOVQ (R0), F0
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	ADD   $16, R0, R0
+	VMOV  V2.B16, V0.B16
 	VMOV  V3.B16, V2.B16
-	VMOV  V8.B16, V3.B16
-	VMOV  V10.B16, V8.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V1.B16, V6.B16
+	VMOV  V12.B16, V1.B16
 	VMOV  V13.B16, V12.B16
 	VMOV  V0.B16, V13.B16
 	VMOV  V14.B16, V0.B16
 	VMOV  V15.B16, V14.B16
 	VMOV  V16.B16, V15.B16
 	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
 	VMOV  V20.B16, V19.B16
 	VMOV  V21.B16, V20.B16
-	VMOV  V22.B16, V21.B16
-	VMOV  V0.B16, V22.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop31
-
-end32:
-	CBZ   R5, end33
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   R5<<2, R11, R11
-
-end33:
-	ADD  R9<<2, R8, R8
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
-	WORD $0x4e2ad420 // fadd v0.4s, v1.4s, v10.4s
-	WORD $0x4e2bd441 // fadd v1.4s, v2.4s, v11.4s
-	WORD $0x4e2cd462 // fadd v2.4s, v3.4s, v12.4s
-	WORD $0x4e2dd503 // fadd v3.4s, v8.4s, v13.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD $0x4e33d5c0 // fadd v0.4s, v14.4s, v19.4s
-	WORD $0x4e34d5e1 // fadd v1.4s, v15.4s, v20.4s
-	WORD $0x4e35d602 // fadd v2.4s, v16.4s, v21.4s
-	WORD $0x4e36d623 // fadd v3.4s, v17.4s, v22.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R4, R4
-	CMP  $1, R4
-	BLT  end35
-
-loop34:
-	MOVD   weight_base+48(FP), R12
-	MOVD   bias_base+72(FP), R13
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end36
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	VMOVI  $0, V19.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end38
-
-loop37:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop37
-
-end38:
-	CMP $4, R1
-	BLT end40
-
-loop39:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R0, R0
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V8.B16, V5.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
-	VMOV  V0.B16, V19.B16
+	VMOV  V0.B16, V21.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop39
+	BGE   loop44
 
-end40:
-	CBZ   R5, end41
+end45:
+	CBZ   R10, end46
 	FMOVS (R0), F0
-	ADD   R6, R0, R1
+	ADD   R11, R0, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
+	ADD   R12, R0, R1
 	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R5<<2, R0, R0
+	VAND  V10.B16, V0.B16, V0.B16
+	WORD  $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
+	VAND  V10.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	ADD   R10<<2, R0, R0
 
-end41:
-	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
-	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e2ad483 // fadd v3.4s, v4.4s, v10.4s
+end46:
+	WORD   $0x4e26d440 // fadd v0.4s, v2.4s, v6.4s
+	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD   $0x4e2cd482 // fadd v2.4s, v4.4s, v12.4s
+	WORD   $0x4e2dd4a3 // fadd v3.4s, v5.4s, v13.4s
 	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
-	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
-	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
+	WORD   $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD   $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD   $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD   $0x4e35d624 // fadd v4.4s, v17.4s, v21.4s
 	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD   $0x4e22d422 // fadd v2.4s, v1.4s, v2.4s
 	SCVTFS R9, F3
 	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	VEXT   $8, V0.B16, V0.B16, V1.B16
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e23fc01 // fdiv v1.4s, v0.4s, v3.4s
+	VEXT   $8, V2.B16, V2.B16, V0.B16
+	WORD   $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
+	VFMLS  V1.S4, V1.S4, V0.S4
 
-end36:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
+end41:
+	VMOVI $0, V2.B16
+	WORD  $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	FMOVS eps+160(FP), F2
+	VDUP  V2.S[0], V2.S4
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R13), F2
 	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
+	WORD  $0x6e23fc4e // fdiv v14.4s, v2.4s, v3.4s
+	VMOV  V7.B16, V5.B16
+	VMOVI $0, V2.B16
+	WORD  $0x4ea1d441 // fsub v1.4s, v2.4s, v1.4s
+	WORD  $0x6e2edc2f // fmul v15.4s, v1.4s, v14.4s
 	FMOVS F0, R0
 	MOVD  $226492417, R1
 	SUB   R1, R0, R0
 	MOVD  $1912602622, R1
 	CMP   R1, R0
-	BLS   end42
-	ADD   $1, R4, R4
-	B     end10
+	BLS   end47
+	SUB   $1, R14, R14
+	MOVD  R14, ret+168(FP)
+	B     end2
 
-end42:
+end47:
+	ADD  R9<<2, R3, R3
+	VMOV V5.B16, V12.B16
+	VMOV V14.B16, V6.B16
+	VMOV V15.B16, V13.B16
+
+end36:
+	CMP $2, R14
+	BGT else49
+	B   end48
+
+else49:
 	CMP   $15, R9
-	BGT   else43
+	BGT   else51
 	// Any number is right for a guess.
-	FMOVS (R11), F18
-	VDUP  V18.S[0], V18.S4
-	B     end44
+	FMOVS (R7), F0
+	VDUP  V0.S[0], V0.S4
+	FMOVS (R8), F1
+	VDUP  V1.S[0], V1.S4
+	WORD  $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	B     end52
 
-else43:
+else51:
 	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ 16(R11), F1
-	FMOVQ 32(R11), F2
-	FMOVQ 48(R11), F3
+	FMOVQ (R7), F0
+	FMOVQ (R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R7), F1
+	FMOVQ 16(R8), F2
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ 32(R7), F2
+	FMOVQ 32(R8), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ 48(R7), F3
+	FMOVQ 48(R8), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
+	WORD  $0x6e2bdc07 // fmul v7.4s, v0.4s, v11.4s
 
-end44:
+end52:
 	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V5.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
+	VMOVI $0, V9.B16
 	VMOVI $0, V14.B16
-	VMOVI $0, V27.B16
-	VMOVI $0, V26.B16
+	VMOVI $0, V23.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V21.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V19.B16
+	VMOVI $0, V18.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V15.B16
 	MOVD  R9, R0
 	CMP   $32, R0
-	BLT   end46
+	BLT   end54
 
-loop45:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVQ (R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R12), F0
-	FMOVQ (R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	FMOVQ 16(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V22.S4
-	FMOVQ 16(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R12), F0
-	FMOVQ 16(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R2)
-	FMOVQ 32(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V21.S4
-	FMOVQ 32(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R12), F0
-	FMOVQ 32(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R2)
-	FMOVQ 48(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V20.S4
-	FMOVQ 48(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R12), F0
-	FMOVQ 48(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R2)
-	FMOVQ 64(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	FMOVQ 64(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R12), F0
-	FMOVQ 64(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R2)
-	FMOVQ 80(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 80(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R12), F0
-	FMOVQ 80(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R2)
-	FMOVQ 96(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R12), F0
-	FMOVQ 96(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R2)
-	FMOVQ 112(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 112(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R12), F0
-	FMOVQ 112(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R2)
-	ADD   $128, R11, R11
-	ADD   $128, R2, R2
-	ADD   $128, R3, R3
-	ADD   $128, R12, R12
-	ADD   $128, R13, R13
+loop53:
+	FMOVQ (R7), F0
+	FMOVQ (R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V22.S4
+	FMOVQ F0, (R6)
+	FMOVQ 16(R7), F0
+	FMOVQ 16(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V21.S4
+	FMOVQ F0, 16(R6)
+	FMOVQ 32(R7), F0
+	FMOVQ 32(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V20.S4
+	FMOVQ F0, 32(R6)
+	FMOVQ 48(R7), F0
+	FMOVQ 48(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V19.S4
+	FMOVQ F0, 48(R6)
+	FMOVQ 64(R7), F0
+	FMOVQ 64(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V18.S4
+	FMOVQ F0, 64(R6)
+	FMOVQ 80(R7), F0
+	FMOVQ 80(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V17.S4
+	FMOVQ F0, 80(R6)
+	FMOVQ 96(R7), F0
+	FMOVQ 96(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V16.S4
+	FMOVQ F0, 96(R6)
+	FMOVQ 112(R7), F0
+	FMOVQ 112(R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V15.S4
+	FMOVQ F0, 112(R6)
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
+	ADD   $128, R8, R8
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop45
+	BGE   loop53
 
-end46:
+end54:
 	CMP $4, R0
-	BLT end48
+	BLT end56
 
-loop47:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVQ (R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R12), F0
-	FMOVQ (R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	ADD   $16, R11, R11
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
+loop55:
+	FMOVQ (R7), F0
+	FMOVQ (R8), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V22.S4
+	FMOVQ F0, (R6)
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R8, R8
 	VMOV  V3.B16, V0.B16
-	VMOV  V8.B16, V3.B16
-	VMOV  V10.B16, V8.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V27.B16, V14.B16
-	VMOV  V0.B16, V27.B16
-	VMOV  V26.B16, V0.B16
-	VMOV  V22.B16, V26.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V2.B16, V4.B16
+	VMOV  V5.B16, V2.B16
+	VMOV  V8.B16, V5.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V14.B16, V9.B16
+	VMOV  V23.B16, V14.B16
+	VMOV  V0.B16, V23.B16
+	VMOV  V22.B16, V0.B16
 	VMOV  V21.B16, V22.B16
 	VMOV  V20.B16, V21.B16
 	VMOV  V19.B16, V20.B16
-	VMOV  V17.B16, V19.B16
+	VMOV  V18.B16, V19.B16
+	VMOV  V17.B16, V18.B16
 	VMOV  V16.B16, V17.B16
 	VMOV  V15.B16, V16.B16
 	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop47
-
-end48:
-	CBZ   R5, end49
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVS (R3), F0
-	ADD   R6, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R12), F0
-	ADD   R6, R12, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R12, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R13), F1
-	ADD   R6, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R7, R2, R0
-	VST1  V1.S[2], (R0)
-	ADD   R6, R2, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R2)
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R12, R12
-	ADD   R5<<2, R13, R13
-
-end49:
-	ADD  R9<<2, R8, R8
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
-	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
-	WORD $0x4e2dd501 // fadd v1.4s, v8.4s, v13.4s
-	WORD $0x4e2ed542 // fadd v2.4s, v10.4s, v14.4s
-	WORD $0x4e3bd563 // fadd v3.4s, v11.4s, v27.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD $0x4e33d740 // fadd v0.4s, v26.4s, v19.4s
-	WORD $0x4e31d6c1 // fadd v1.4s, v22.4s, v17.4s
-	WORD $0x4e30d6a2 // fadd v2.4s, v21.4s, v16.4s
-	WORD $0x4e2fd683 // fadd v3.4s, v20.4s, v15.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R4, R4
-	CMP  $1, R4
-	BGE  loop34
-
-end35:
-	MOVD   weight_base+48(FP), R11
-	MOVD   bias_base+72(FP), R12
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end50
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end52
-
-loop51:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop51
-
-end52:
-	CMP $4, R1
-	BLT end54
-
-loop53:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R0, R0
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V7.B16, V5.B16
-	VMOV  V1.B16, V7.B16
-	VMOV  V8.B16, V1.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V0.B16, V9.B16
-	VMOV  V10.B16, V0.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V0.B16, V17.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop53
-
-end54:
-	CBZ   R5, end55
-	FMOVS (R0), F0
-	ADD   R6, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R5<<2, R0, R0
-
-end55:
-	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
-	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
-	WORD   $0x4e29d4a3 // fadd v3.4s, v5.4s, v9.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
-	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
-	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end50:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end56
-	ADD   $1, R4, R4
-	B     end10
+	BGE   loop55
 
 end56:
-	MOVD R9, R0
-	CMP  $32, R0
-	BLT  end58
-
-loop57:
-	FMOVQ (R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	FMOVQ 16(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R2)
-	FMOVQ 32(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R2)
-	FMOVQ 48(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R2)
-	FMOVQ 64(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R2)
-	FMOVQ 80(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R2)
-	FMOVQ 96(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R2)
-	FMOVQ 112(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R2)
-	ADD   $128, R2, R2
-	ADD   $128, R3, R3
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop57
-
-end58:
-	CMP $4, R0
-	BLT end60
-
-loop59:
-	FMOVQ (R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop59
-
-end60:
-	CBZ   R5, end61
-	FMOVS (R3), F0
-	ADD   R6, R3, R0
+	CBZ   R10, end57
+	FMOVS (R7), F0
+	ADD   R11, R7, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R7, R3, R0
+	ADD   R12, R7, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R6, R12, R0
+	VAND  V10.B16, V0.B16, V0.B16
+	FMOVS (R8), F1
+	ADD   R11, R8, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R7, R12, R0
+	ADD   R12, R8, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R7, R2, R0
-	VST1  V1.S[2], (R0)
-	ADD   R6, R2, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R2)
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
+	VAND  V10.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea7d401 // fsub v1.4s, v0.4s, v7.4s
+	VAND  V10.B16, V1.B16, V1.B16
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V22.S4
+	ADD   R12, R6, R0
+	VST1  V0.S[2], (R0)
+	ADD   R11, R6, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R6)
+	ADD   R10<<2, R6, R6
+	ADD   R10<<2, R7, R7
+	ADD   R10<<2, R8, R8
 
-end61:
-	ADD  R9<<2, R8, R8
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
+end57:
+	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
+	WORD $0x4e29d481 // fadd v1.4s, v4.4s, v9.4s
+	WORD $0x4e2ed442 // fadd v2.4s, v2.4s, v14.4s
+	WORD $0x4e37d4a3 // fadd v3.4s, v5.4s, v23.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
+	WORD $0x4e32d6c0 // fadd v0.4s, v22.4s, v18.4s
+	WORD $0x4e31d6a1 // fadd v1.4s, v21.4s, v17.4s
+	WORD $0x4e30d682 // fadd v2.4s, v20.4s, v16.4s
+	WORD $0x4e2fd663 // fadd v3.4s, v19.4s, v15.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d409 // fadd v9.4s, v0.4s, v1.4s
 
-end12:
+end48:
 
-end10:
-	MOVD weight_base+48(FP), R0
-	MOVD bias_base+72(FP), R1
-	CMP  $32, R9
-	BLT  end63
+end5:
+	SUB $1, R14, R14
+	CMP $1, R14
+	BGE loop3
 
-loop62:
-	FMOVQ (R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	FMOVQ 16(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R2)
-	FMOVQ 32(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R0), F0
-	FMOVQ 32(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R2)
-	FMOVQ 48(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R0), F0
-	FMOVQ 48(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R2)
-	FMOVQ 64(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R0), F0
-	FMOVQ 64(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R2)
-	FMOVQ 80(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 80(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R2)
-	FMOVQ 96(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 96(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R2)
-	FMOVQ 112(R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R0), F0
-	FMOVQ 112(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R2)
-	ADD   $128, R2, R2
-	ADD   $128, R3, R3
-	ADD   $128, R0, R0
-	ADD   $128, R1, R1
-	SUB   $32, R9, R9
-	CMP   $32, R9
-	BGE   loop62
-
-end63:
-	CMP $4, R9
-	BLT end65
-
-loop64:
-	FMOVQ (R3), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R9, R9
-	CMP   $4, R9
-	BGE   loop64
-
-end65:
-	CBZ   R5, end66
-	FMOVS (R3), F0
-	ADD   R6, R3, R8
-	VLD1  (R8), V0.S[1]
-	ADD   R7, R3, R8
-	VLD1  (R8), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R0), F0
-	ADD   R6, R0, R8
-	VLD1  (R8), V0.S[1]
-	ADD   R7, R0, R8
-	VLD1  (R8), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R6, R1, R8
-	VLD1  (R8), V1.S[1]
-	ADD   R7, R1, R8
-	VLD1  (R8), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R7, R2, R7
-	VST1  V1.S[2], (R7)
-	ADD   R6, R2, R6
-	VST1  V1.S[1], (R6)
-	FMOVS F1, (R2)
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R0, R0
-	ADD   R5<<2, R1, R1
-
-end66:
+end4:
 
 end2:
 
 end1:
-	MOVD R4, ret+120(FP)
 	RET
 
-// func layerNormRowsStreamNEON(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-TEXT ·layerNormRowsStreamNEON(SB), NOSPLIT, $0-128
+// func rmsNormRowsNEON(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32) int
+TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-104
 	MOVD   $constants<>(SB), R10
-	FMOVQ  32(R10), F7
 	MOVD   dst_base+0(FP), R7
 	MOVD   x_base+24(FP), R8
-	MOVD   cols+104(FP), R0
-	MOVD   R8, R11
-	MOVD   rows+96(FP), R2
-	MOVD   cols+104(FP), R9
+	MOVD   cols+80(FP), R9
+	FMOVS  eps+88(FP), F3
+	VDUP   V3.S[0], V3.S4
+	MOVD   rows+72(FP), R0
+	SUB    R0, R0, R0
+	MOVD   R0, ret+96(FP)
+	SCVTFS R9, F4
+	VDUP   V4.S[0], V4.S4
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V5.B16
 	AND    $3, R9, R3
 	MOVD   $4, R4
 	CMP    $1, R3
@@ -1586,4646 +2140,1006 @@ TEXT ·layerNormRowsStreamNEON(SB), NOSPLIT, $0-128
 	VDUP   V6.S[0], V6.S4
 	FMOVQ  (R10), F0
 	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
-	VMOVI  $0, V18.B16
 	MOVD   R8, R6
-	VMOVI  $0, V18.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V23.B16
-	VMOVI  $0, V24.B16
-	VMOVI  $0, V25.B16
-	CBZ    R2, end1
-	SUB    $1, R2, R2
-	CMP    $15, R9
-	BGT    else3
-	// Any number is right for a guess.
-	FMOVS  (R11), F18
-	VDUP   V18.S[0], V18.S4
-	B      end4
-
-else3:
-	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ 16(R11), F1
-	FMOVQ 32(R11), F2
-	FMOVQ 48(R11), F3
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
-
-end4:
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V19.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end6
-
-loop5:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	ADD   $128, R11, R11
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop5
-
-end6:
-	CMP $4, R0
-	BLT end8
-
-loop7:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R11, R11
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V8.B16, V5.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V1.B16, V9.B16
-	VMOV  V10.B16, V1.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
-	VMOV  V0.B16, V19.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop7
-
-end8:
-	CBZ   R3, end9
-	FMOVS (R11), F0
-	ADD   R4, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R5, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R3<<2, R11, R11
-
-end9:
-	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd560 // fadd v0.4s, v11.4s, v15.4s
-	WORD   $0x4e30d581 // fadd v1.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a2 // fadd v2.4s, v13.4s, v17.4s
-	WORD   $0x4e33d5c3 // fadd v3.4s, v14.4s, v19.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP    $0, R2
-	BGT    else11
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end13
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	MOVD   R6, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end15
-
-loop14:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop14
-
-end15:
-	CMP $4, R1
-	BLT end17
-
-loop16:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R0, R0
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V7.B16, V5.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V0.B16, V9.B16
-	VMOV  V10.B16, V0.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V0.B16, V17.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop16
-
-end17:
-	CBZ   R3, end18
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R3<<2, R0, R0
-
-end18:
-	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
-	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
-	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
-	WORD   $0x4e29d483 // fadd v3.4s, v4.4s, v9.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
-	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
-	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end13:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end19
-	ADD   $1, R2, R2
-	B     end2
-
-end19:
-	ADD  R9<<2, R6, R6
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
-	B    end12
-
-else11:
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end20
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	VMOVI  $0, V19.B16
-	MOVD   R6, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end22
-
-loop21:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop21
-
-end22:
-	CMP $4, R1
-	BLT end24
-
-loop23:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R0, R0
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V8.B16, V5.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V1.B16, V9.B16
-	VMOV  V10.B16, V1.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
-	VMOV  V0.B16, V19.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop23
-
-end24:
-	CBZ   R3, end25
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R3<<2, R0, R0
-
-end25:
-	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
-	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
-	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end20:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end26
-	ADD   $1, R2, R2
-	B     end2
-
-end26:
-	CMP   $15, R9
-	BGT   else27
-	// Any number is right for a guess.
-	FMOVS (R11), F18
-	VDUP  V18.S[0], V18.S4
-	B     end28
-
-else27:
-	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ 16(R11), F1
-	FMOVQ 32(R11), F2
-	FMOVQ 48(R11), F3
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
-
-end28:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end30
-
-loop29:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 16(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 32(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 48(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 64(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	FMOVQ 80(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V20.S4
-	FMOVQ 96(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V21.S4
-	FMOVQ 112(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V22.S4
-	ADD   $128, R11, R11
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop29
-
-end30:
-	CMP $4, R0
-	BLT end32
-
-loop31:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   $16, R11, R11
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V8.B16, V3.B16
-	VMOV  V10.B16, V8.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V0.B16, V13.B16
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
-	VMOV  V20.B16, V19.B16
-	VMOV  V21.B16, V20.B16
-	VMOV  V22.B16, V21.B16
-	VMOV  V0.B16, V22.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop31
-
-end32:
-	CBZ   R3, end33
-	FMOVS (R11), F0
-	ADD   R4, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R5, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	ADD   R3<<2, R11, R11
-
-end33:
-	ADD  R9<<2, R6, R6
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
-	WORD $0x4e2ad420 // fadd v0.4s, v1.4s, v10.4s
-	WORD $0x4e2bd441 // fadd v1.4s, v2.4s, v11.4s
-	WORD $0x4e2cd462 // fadd v2.4s, v3.4s, v12.4s
-	WORD $0x4e2dd503 // fadd v3.4s, v8.4s, v13.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD $0x4e33d5c0 // fadd v0.4s, v14.4s, v19.4s
-	WORD $0x4e34d5e1 // fadd v1.4s, v15.4s, v20.4s
-	WORD $0x4e35d602 // fadd v2.4s, v16.4s, v21.4s
-	WORD $0x4e36d623 // fadd v3.4s, v17.4s, v22.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R2, R2
-	CMP  $1, R2
-	BLT  end35
-
-loop34:
-	MOVD   weight_base+48(FP), R12
-	MOVD   bias_base+72(FP), R13
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end36
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	VMOVI  $0, V19.B16
-	MOVD   R6, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end38
-
-loop37:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop37
-
-end38:
-	CMP $4, R1
-	BLT end40
-
-loop39:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R0, R0
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V8.B16, V5.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V19.B16, V17.B16
-	VMOV  V0.B16, V19.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop39
-
-end40:
-	CBZ   R3, end41
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R3<<2, R0, R0
-
-end41:
-	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
-	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e2ad483 // fadd v3.4s, v4.4s, v10.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
-	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
-	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end36:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end42
-	ADD   $1, R2, R2
-	B     end10
-
-end42:
-	CMP   $15, R9
-	BGT   else43
-	// Any number is right for a guess.
-	FMOVS (R11), F18
-	VDUP  V18.S[0], V18.S4
-	B     end44
-
-else43:
-	// Any number is right for a guess.
-	FMOVQ (R11), F0
-	FMOVQ 16(R11), F1
-	FMOVQ 32(R11), F2
-	FMOVQ 48(R11), F3
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
-
-end44:
-	VMOVI $0, V3.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V27.B16
-	VMOVI $0, V26.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V15.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end46
-
-loop45:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVQ (R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R12), F0
-	FMOVQ (R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R7)
-	FMOVQ 16(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V22.S4
-	FMOVQ 16(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R12), F0
-	FMOVQ 16(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R7)
-	FMOVQ 32(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V21.S4
-	FMOVQ 32(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R12), F0
-	FMOVQ 32(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R7)
-	FMOVQ 48(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V20.S4
-	FMOVQ 48(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R12), F0
-	FMOVQ 48(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R7)
-	FMOVQ 64(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V19.S4
-	FMOVQ 64(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R12), F0
-	FMOVQ 64(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R7)
-	FMOVQ 80(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 80(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R12), F0
-	FMOVQ 80(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R7)
-	FMOVQ 96(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R12), F0
-	FMOVQ 96(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R7)
-	FMOVQ 112(R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 112(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R12), F0
-	FMOVQ 112(R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R7)
-	ADD   $128, R11, R11
-	ADD   $128, R7, R7
-	ADD   $128, R8, R8
-	ADD   $128, R12, R12
-	ADD   $128, R13, R13
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop45
-
-end46:
-	CMP $4, R0
-	BLT end48
-
-loop47:
-	FMOVQ (R11), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVQ (R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R12), F0
-	FMOVQ (R13), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R7)
-	ADD   $16, R11, R11
-	ADD   $16, R7, R7
-	ADD   $16, R8, R8
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	VMOV  V3.B16, V0.B16
-	VMOV  V8.B16, V3.B16
-	VMOV  V10.B16, V8.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V27.B16, V14.B16
-	VMOV  V0.B16, V27.B16
-	VMOV  V26.B16, V0.B16
-	VMOV  V22.B16, V26.B16
-	VMOV  V21.B16, V22.B16
-	VMOV  V20.B16, V21.B16
-	VMOV  V19.B16, V20.B16
-	VMOV  V17.B16, V19.B16
-	VMOV  V16.B16, V17.B16
-	VMOV  V15.B16, V16.B16
-	VMOV  V0.B16, V15.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop47
-
-end48:
-	CBZ   R3, end49
-	FMOVS (R11), F0
-	ADD   R4, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R5, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V26.S4
-	FMOVS (R8), F0
-	ADD   R4, R8, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R5, R8, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R12), F0
-	ADD   R4, R12, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R5, R12, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R13), F1
-	ADD   R4, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R5, R7, R0
-	VST1  V1.S[2], (R0)
-	ADD   R4, R7, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R7)
-	ADD   R3<<2, R11, R11
-	ADD   R3<<2, R7, R7
-	ADD   R3<<2, R8, R8
-	ADD   R3<<2, R12, R12
-	ADD   R3<<2, R13, R13
-
-end49:
-	ADD  R9<<2, R6, R6
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
-	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
-	WORD $0x4e2dd501 // fadd v1.4s, v8.4s, v13.4s
-	WORD $0x4e2ed542 // fadd v2.4s, v10.4s, v14.4s
-	WORD $0x4e3bd563 // fadd v3.4s, v11.4s, v27.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD $0x4e33d740 // fadd v0.4s, v26.4s, v19.4s
-	WORD $0x4e31d6c1 // fadd v1.4s, v22.4s, v17.4s
-	WORD $0x4e30d6a2 // fadd v2.4s, v21.4s, v16.4s
-	WORD $0x4e2fd683 // fadd v3.4s, v20.4s, v15.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R2, R2
-	CMP  $1, R2
-	BGE  loop34
-
-end35:
-	MOVD   weight_base+48(FP), R11
-	MOVD   bias_base+72(FP), R12
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end50
-	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	MOVD   R6, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end52
-
-loop51:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop51
-
-end52:
-	CMP $4, R1
-	BLT end54
-
-loop53:
-	FMOVQ (R0), F0
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R0, R0
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V7.B16, V5.B16
-	VMOV  V1.B16, V7.B16
-	VMOV  V8.B16, V1.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V0.B16, V9.B16
-	VMOV  V10.B16, V0.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V0.B16, V17.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop53
-
-end54:
-	CBZ   R3, end55
-	FMOVS (R0), F0
-	ADD   R4, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R5, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R3<<2, R0, R0
-
-end55:
-	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
-	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
-	WORD   $0x4e29d4a3 // fadd v3.4s, v5.4s, v9.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
-	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
-	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end50:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+112(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc25 // fdiv v5.4s, v1.4s, v3.4s
-	VMOV  V18.B16, V4.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e25dc29 // fmul v9.4s, v1.4s, v5.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end56
-	ADD   $1, R2, R2
-	B     end10
-
-end56:
-	MOVD R9, R0
-	CMP  $32, R0
-	BLT  end58
-
-loop57:
-	FMOVQ (R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R7)
-	FMOVQ 16(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R7)
-	FMOVQ 32(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R7)
-	FMOVQ 48(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R7)
-	FMOVQ 64(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R7)
-	FMOVQ 80(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R7)
-	FMOVQ 96(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R7)
-	FMOVQ 112(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R7)
-	ADD   $128, R7, R7
-	ADD   $128, R8, R8
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop57
-
-end58:
-	CMP $4, R0
-	BLT end60
-
-loop59:
-	FMOVQ (R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R7)
-	ADD   $16, R7, R7
-	ADD   $16, R8, R8
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop59
-
-end60:
-	CBZ   R3, end61
-	FMOVS (R8), F0
-	ADD   R4, R8, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R5, R8, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R11), F0
-	ADD   R4, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R5, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R4, R12, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R5, R12, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R5, R7, R0
-	VST1  V1.S[2], (R0)
-	ADD   R4, R7, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R7)
-	ADD   R3<<2, R7, R7
-	ADD   R3<<2, R8, R8
-	ADD   R3<<2, R11, R11
-	ADD   R3<<2, R12, R12
-
-end61:
-	ADD  R9<<2, R6, R6
-	VMOV V4.B16, V23.B16
-	VMOV V5.B16, V24.B16
-	VMOV V9.B16, V25.B16
-
-end12:
-
-end10:
-	MOVD weight_base+48(FP), R0
-	MOVD bias_base+72(FP), R1
-	CMP  $32, R9
-	BLT  end63
-
-loop62:
-	FMOVQ (R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R7)
-	FMOVQ 16(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R7)
-	FMOVQ 32(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 32(R0), F0
-	FMOVQ 32(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R7)
-	FMOVQ 48(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 48(R0), F0
-	FMOVQ 48(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R7)
-	FMOVQ 64(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 64(R0), F0
-	FMOVQ 64(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R7)
-	FMOVQ 80(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 80(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R7)
-	FMOVQ 96(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 96(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R7)
-	FMOVQ 112(R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ 112(R0), F0
-	FMOVQ 112(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R7)
-	ADD   $128, R7, R7
-	ADD   $128, R8, R8
-	ADD   $128, R0, R0
-	ADD   $128, R1, R1
-	SUB   $32, R9, R9
-	CMP   $32, R9
-	BGE   loop62
-
-end63:
-	CMP $4, R9
-	BLT end65
-
-loop64:
-	FMOVQ (R8), F0
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VMOV  V25.B16, V1.B16
-	VFMLA V24.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R7)
-	ADD   $16, R7, R7
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R9, R9
-	CMP   $4, R9
-	BGE   loop64
-
-end65:
-	CBZ   R3, end66
-	FMOVS (R8), F0
-	ADD   R4, R8, R6
-	VLD1  (R6), V0.S[1]
-	ADD   R5, R8, R6
-	VLD1  (R6), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
-	VFMLA V24.S4, V0.S4, V25.S4
-	FMOVS (R0), F0
-	ADD   R4, R0, R6
-	VLD1  (R6), V0.S[1]
-	ADD   R5, R0, R6
-	VLD1  (R6), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R4, R1, R6
-	VLD1  (R6), V1.S[1]
-	ADD   R5, R1, R6
-	VLD1  (R6), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V25.S4, V1.S4
-	ADD   R5, R7, R5
-	VST1  V1.S[2], (R5)
-	ADD   R4, R7, R4
-	VST1  V1.S[1], (R4)
-	FMOVS F1, (R7)
-	ADD   R3<<2, R7, R7
-	ADD   R3<<2, R8, R8
-	ADD   R3<<2, R0, R0
-	ADD   R3<<2, R1, R1
-
-end66:
-
-end2:
-
-end1:
-	MOVD R2, ret+120(FP)
-	RET
-
-// func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32) int
-TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-176
-	MOVD   $constants<>(SB), R10
-	FMOVQ  32(R10), F6
-	MOVD   dst_base+0(FP), R2
-	MOVD   sum_base+24(FP), R3
-	MOVD   R3, R11
-	MOVD   x_base+48(FP), R12
-	MOVD   residual_base+72(FP), R13
-	MOVD   rows+144(FP), R4
-	MOVD   cols+152(FP), R9
-	AND    $3, R9, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F5
-	VDUP   V5.S[0], V5.S4
-	FMOVQ  (R10), F0
-	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	VMOVI  $0, V19.B16
-	MOVD   R3, R8
-	VMOVI  $0, V19.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V24.B16
-	VMOVI  $0, V25.B16
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V26.B16
-	CBZ    R4, end1
-	SUB    $1, R4, R4
-	CMP    $15, R9
-	BGT    else3
-	// Any number is right for a guess.
-	FMOVS  (R12), F0
-	VDUP   V0.S[0], V0.S4
-	FMOVS  (R13), F1
-	VDUP   V1.S[0], V1.S4
-	WORD   $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
-	B      end4
-
-else3:
-	// Any number is right for a guess.
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R12), F1
-	FMOVQ 16(R13), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 32(R12), F2
-	FMOVQ 32(R13), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 48(R12), F3
-	FMOVQ 48(R13), F4
-	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
-
-end4:
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V20.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end6
-
-loop5:
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V12.S4
-	FMOVQ F0, (R11)
-	FMOVQ 16(R12), F0
-	FMOVQ 16(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V13.S4
-	FMOVQ F0, 16(R11)
-	FMOVQ 32(R12), F0
-	FMOVQ 32(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V14.S4
-	FMOVQ F0, 32(R11)
-	FMOVQ 48(R12), F0
-	FMOVQ 48(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V15.S4
-	FMOVQ F0, 48(R11)
-	FMOVQ 64(R12), F0
-	FMOVQ 64(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V16.S4
-	FMOVQ F0, 64(R11)
-	FMOVQ 80(R12), F0
-	FMOVQ 80(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V17.S4
-	FMOVQ F0, 80(R11)
-	FMOVQ 96(R12), F0
-	FMOVQ 96(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V18.S4
-	FMOVQ F0, 96(R11)
-	FMOVQ 112(R12), F0
-	FMOVQ 112(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V20.S4
-	FMOVQ F0, 112(R11)
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
-	ADD   $128, R13, R13
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop5
-
-end6:
-	CMP $4, R0
-	BLT end8
-
-loop7:
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V12.S4
-	FMOVQ F0, (R11)
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V7.B16, V4.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V0.B16, V11.B16
-	VMOV  V12.B16, V0.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V20.B16, V18.B16
-	VMOV  V0.B16, V20.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop7
-
-end8:
-	CBZ   R5, end9
-	FMOVS (R12), F0
-	ADD   R6, R12, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R12, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R13), F1
-	ADD   R6, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V12.S4
-	ADD   R7, R11, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R11, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R11)
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
-	ADD   R5<<2, R13, R13
-
-end9:
-	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
-	WORD   $0x4e29d461 // fadd v1.4s, v3.4s, v9.4s
-	WORD   $0x4e2ad482 // fadd v2.4s, v4.4s, v10.4s
-	WORD   $0x4e2bd4e3 // fadd v3.4s, v7.4s, v11.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e30d580 // fadd v0.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a1 // fadd v1.4s, v13.4s, v17.4s
-	WORD   $0x4e32d5c2 // fadd v2.4s, v14.4s, v18.4s
-	WORD   $0x4e34d5e3 // fadd v3.4s, v15.4s, v20.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	CMP    $0, R4
-	BGT    else11
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end13
-	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V6.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end15
-
-loop14:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop14
-
-end15:
-	CMP $4, R1
-	BLT end17
-
-loop16:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R0, R0
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V6.B16, V4.B16
-	VMOV  V7.B16, V6.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V0.B16, V9.B16
-	VMOV  V10.B16, V0.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V0.B16, V17.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop16
-
-end17:
-	CBZ   R5, end18
-	FMOVS (R0), F0
-	ADD   R6, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R5<<2, R0, R0
-
-end18:
-	WORD   $0x4e26d420 // fadd v0.4s, v1.4s, v6.4s
-	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
-	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
-	WORD   $0x4e29d483 // fadd v3.4s, v4.4s, v9.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
-	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
-	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end13:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+160(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
-	VMOV  V19.B16, V7.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end19
-	ADD   $1, R4, R4
-	B     end2
-
-end19:
-	ADD  R9<<2, R8, R8
-	VMOV V7.B16, V24.B16
-	VMOV V8.B16, V25.B16
-	VMOV V9.B16, V26.B16
-	B    end12
-
-else11:
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end20
-	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	VMOVI  $0, V18.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end22
-
-loop21:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V18.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop21
-
-end22:
-	CMP $4, R1
-	BLT end24
-
-loop23:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R0, R0
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V7.B16, V4.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V1.B16, V9.B16
-	VMOV  V10.B16, V1.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V0.B16, V18.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop23
-
-end24:
-	CBZ   R5, end25
-	FMOVS (R0), F0
-	ADD   R6, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R5<<2, R0, R0
-
-end25:
-	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	WORD   $0x4e2ad4e3 // fadd v3.4s, v7.4s, v10.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
-	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
-	WORD   $0x4e32d5c4 // fadd v4.4s, v14.4s, v18.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end20:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+160(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
-	VMOV  V19.B16, V7.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end26
-	ADD   $1, R4, R4
-	B     end2
-
-end26:
-	CMP   $15, R9
-	BGT   else27
-	// Any number is right for a guess.
-	FMOVS (R12), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVS (R13), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
-	B     end28
-
-else27:
-	// Any number is right for a guess.
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R12), F1
-	FMOVQ 16(R13), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 32(R12), F2
-	FMOVQ 32(R13), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 48(R12), F3
-	FMOVQ 48(R13), F4
-	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
-
-end28:
-	VMOVI $0, V4.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end30
-
-loop29:
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V16.S4
-	FMOVQ F0, (R11)
-	FMOVQ 16(R12), F0
-	FMOVQ 16(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V17.S4
-	FMOVQ F0, 16(R11)
-	FMOVQ 32(R12), F0
-	FMOVQ 32(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V2.S4
-	FMOVQ F0, 32(R11)
-	FMOVQ 48(R12), F0
-	FMOVQ 48(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V18.S4
-	FMOVQ F0, 48(R11)
-	FMOVQ 64(R12), F0
-	FMOVQ 64(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V20.S4
-	FMOVQ F0, 64(R11)
-	FMOVQ 80(R12), F0
-	FMOVQ 80(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V21.S4
-	FMOVQ F0, 80(R11)
-	FMOVQ 96(R12), F0
-	FMOVQ 96(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V22.S4
-	FMOVQ F0, 96(R11)
-	FMOVQ 112(R12), F0
-	FMOVQ 112(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V23.S4
-	FMOVQ F0, 112(R11)
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
-	ADD   $128, R13, R13
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop29
-
-end30:
-	CMP $4, R0
-	BLT end32
-
-loop31:
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V16.S4
-	FMOVQ F0, (R11)
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	VMOV  V4.B16, V0.B16
-	VMOV  V10.B16, V4.B16
-	VMOV  V3.B16, V10.B16
-	VMOV  V11.B16, V3.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V0.B16, V15.B16
-	VMOV  V16.B16, V0.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V2.B16, V17.B16
-	VMOV  V18.B16, V2.B16
-	VMOV  V20.B16, V18.B16
-	VMOV  V21.B16, V20.B16
-	VMOV  V22.B16, V21.B16
-	VMOV  V23.B16, V22.B16
-	VMOV  V0.B16, V23.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop31
-
-end32:
-	CBZ   R5, end33
-	FMOVS (R12), F0
-	ADD   R6, R12, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R12, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R13), F1
-	ADD   R6, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V16.S4
-	ADD   R7, R11, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R11, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R11)
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
-	ADD   R5<<2, R13, R13
-
-end33:
-	ADD  R9<<2, R8, R8
-	VMOV V7.B16, V24.B16
-	VMOV V8.B16, V25.B16
-	VMOV V9.B16, V26.B16
-	WORD $0x4e2cd480 // fadd v0.4s, v4.4s, v12.4s
-	WORD $0x4e2dd541 // fadd v1.4s, v10.4s, v13.4s
-	WORD $0x4e2ed463 // fadd v3.4s, v3.4s, v14.4s
-	WORD $0x4e2fd564 // fadd v4.4s, v11.4s, v15.4s
-	WORD $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD $0x4e34d600 // fadd v0.4s, v16.4s, v20.4s
-	WORD $0x4e35d621 // fadd v1.4s, v17.4s, v21.4s
-	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
-	WORD $0x4e37d643 // fadd v3.4s, v18.4s, v23.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R4, R4
-	CMP  $1, R4
-	BLT  end35
-
-loop34:
-	MOVD   weight_base+96(FP), R14
-	MOVD   bias_base+120(FP), R15
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end36
-	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	VMOVI  $0, V18.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end38
-
-loop37:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V18.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop37
-
-end38:
-	CMP $4, R1
-	BLT end40
-
-loop39:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   $16, R0, R0
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V7.B16, V4.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V10.B16, V9.B16
-	VMOV  V0.B16, V10.B16
-	VMOV  V11.B16, V0.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V0.B16, V18.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop39
-
-end40:
-	CBZ   R5, end41
-	FMOVS (R0), F0
-	ADD   R6, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	ADD   R5<<2, R0, R0
-
-end41:
-	WORD   $0x4e27d420 // fadd v0.4s, v1.4s, v7.4s
-	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
-	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
-	WORD   $0x4e2ad483 // fadd v3.4s, v4.4s, v10.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
-	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
-	WORD   $0x4e32d5c4 // fadd v4.4s, v14.4s, v18.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end36:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+160(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
-	VMOV  V19.B16, V7.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end42
-	ADD   $1, R4, R4
-	B     end10
-
-end42:
-	CMP   $15, R9
-	BGT   else43
-	// Any number is right for a guess.
-	FMOVS (R12), F0
-	VDUP  V0.S[0], V0.S4
-	FMOVS (R13), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
-	B     end44
-
-else43:
-	// Any number is right for a guess.
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R12), F1
-	FMOVQ 16(R13), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ 32(R12), F2
-	FMOVQ 32(R13), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ 48(R12), F3
-	FMOVQ 48(R13), F4
-	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
-
-end44:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V27.B16
-	VMOVI $0, V23.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V15.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end46
-
-loop45:
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V23.S4
-	FMOVQ (R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ (R14), F1
-	FMOVQ (R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, (R11)
-	FMOVQ F28, (R2)
-	FMOVQ 16(R12), F0
-	FMOVQ 16(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V22.S4
-	FMOVQ 16(R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ 16(R14), F1
-	FMOVQ 16(R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 16(R11)
-	FMOVQ F28, 16(R2)
-	FMOVQ 32(R12), F0
-	FMOVQ 32(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V21.S4
-	FMOVQ 32(R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ 32(R14), F1
-	FMOVQ 32(R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 32(R11)
-	FMOVQ F28, 32(R2)
-	FMOVQ 48(R12), F0
-	FMOVQ 48(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V20.S4
-	FMOVQ 48(R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ 48(R14), F1
-	FMOVQ 48(R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 48(R11)
-	FMOVQ F28, 48(R2)
-	FMOVQ 64(R12), F0
-	FMOVQ 64(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V18.S4
-	FMOVQ 64(R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ 64(R14), F1
-	FMOVQ 64(R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 64(R11)
-	FMOVQ F28, 64(R2)
-	FMOVQ 80(R12), F0
-	FMOVQ 80(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V17.S4
-	FMOVQ 80(R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ 80(R14), F1
-	FMOVQ 80(R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 80(R11)
-	FMOVQ F28, 80(R2)
-	FMOVQ 96(R12), F0
-	FMOVQ 96(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V16.S4
-	FMOVQ 96(R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ 96(R14), F1
-	FMOVQ 96(R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 96(R11)
-	FMOVQ F28, 96(R2)
-	FMOVQ 112(R12), F0
-	FMOVQ 112(R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V15.S4
-	FMOVQ 112(R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ 112(R14), F1
-	FMOVQ 112(R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, 112(R11)
-	FMOVQ F28, 112(R2)
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
-	ADD   $128, R13, R13
-	ADD   $128, R2, R2
-	ADD   $128, R3, R3
-	ADD   $128, R14, R14
-	ADD   $128, R15, R15
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop45
-
-end46:
-	CMP $4, R0
-	BLT end48
-
-loop47:
-	FMOVQ (R12), F0
-	FMOVQ (R13), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V23.S4
-	FMOVQ (R3), F1
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VMOV  V26.B16, V2.B16
-	VFMLA V25.S4, V1.S4, V2.S4
-	FMOVQ (R14), F1
-	FMOVQ (R15), F28
-	VFMLA V1.S4, V2.S4, V28.S4
-	FMOVQ F0, (R11)
-	FMOVQ F28, (R2)
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	ADD   $16, R13, R13
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R14, R14
-	ADD   $16, R15, R15
-	VMOV  V3.B16, V0.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V10.B16, V4.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V27.B16, V14.B16
-	VMOV  V0.B16, V27.B16
-	VMOV  V23.B16, V0.B16
-	VMOV  V22.B16, V23.B16
-	VMOV  V21.B16, V22.B16
-	VMOV  V20.B16, V21.B16
-	VMOV  V18.B16, V20.B16
-	VMOV  V17.B16, V18.B16
-	VMOV  V16.B16, V17.B16
-	VMOV  V15.B16, V16.B16
-	VMOV  V0.B16, V15.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop47
-
-end48:
-	CBZ   R5, end49
-	FMOVS (R12), F0
-	ADD   R6, R12, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R12, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R13), F1
-	ADD   R6, R13, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R13, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V23.S4
-	FMOVS (R3), F1
-	ADD   R6, R3, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R3, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
-	VFMLA V25.S4, V1.S4, V26.S4
-	FMOVS (R14), F1
-	ADD   R6, R14, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R14, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	FMOVS (R15), F2
-	ADD   R6, R15, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R7, R15, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V5.B16, V2.B16, V2.B16
-	VFMLA V1.S4, V26.S4, V2.S4
-	ADD   R7, R11, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R11, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R11)
-	ADD   R7, R2, R0
-	VST1  V2.S[2], (R0)
-	ADD   R6, R2, R0
-	VST1  V2.S[1], (R0)
-	FMOVS F2, (R2)
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
-	ADD   R5<<2, R13, R13
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R14, R14
-	ADD   R5<<2, R15, R15
-
-end49:
-	ADD  R9<<2, R8, R8
-	VMOV V7.B16, V24.B16
-	VMOV V8.B16, V25.B16
-	VMOV V9.B16, V26.B16
-	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
-	WORD $0x4e2dd481 // fadd v1.4s, v4.4s, v13.4s
-	WORD $0x4e2ed542 // fadd v2.4s, v10.4s, v14.4s
-	WORD $0x4e3bd563 // fadd v3.4s, v11.4s, v27.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD $0x4e32d6e0 // fadd v0.4s, v23.4s, v18.4s
-	WORD $0x4e31d6c1 // fadd v1.4s, v22.4s, v17.4s
-	WORD $0x4e30d6a2 // fadd v2.4s, v21.4s, v16.4s
-	WORD $0x4e2fd683 // fadd v3.4s, v20.4s, v15.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	SUB  $1, R4, R4
-	CMP  $1, R4
-	BGE  loop34
-
-end35:
-	MOVD   weight_base+96(FP), R11
-	MOVD   bias_base+120(FP), R12
-	SCVTFS R9, F1
-	VDUP   V1.S[0], V1.S4
-	VEXT   $8, V4.B16, V4.B16, V2.B16
-	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
-	VEXT   $8, V0.B16, V0.B16, V3.B16
-	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	FMOVS  F1, R0
-	CBZ    R0, end50
-	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V6.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
-	VMOVI  $0, V16.B16
-	VMOVI  $0, V17.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $32, R1
-	BLT    end52
-
-loop51:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	FMOVQ 16(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
-	FMOVQ 32(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 48(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 64(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 80(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 96(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V16.S4
-	FMOVQ 112(R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V17.S4
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop51
-
-end52:
-	CMP $4, R1
-	BLT end54
-
-loop53:
-	FMOVQ (R0), F0
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   $16, R0, R0
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V6.B16, V4.B16
-	VMOV  V7.B16, V6.B16
-	VMOV  V1.B16, V7.B16
-	VMOV  V8.B16, V1.B16
-	VMOV  V9.B16, V8.B16
-	VMOV  V0.B16, V9.B16
-	VMOV  V10.B16, V0.B16
-	VMOV  V11.B16, V10.B16
-	VMOV  V12.B16, V11.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V14.B16, V13.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V0.B16, V17.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop53
-
-end54:
-	CBZ   R5, end55
-	FMOVS (R0), F0
-	ADD   R6, R0, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V10.S4
-	ADD   R5<<2, R0, R0
-
-end55:
-	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
-	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
-	WORD   $0x4e29d4c3 // fadd v3.4s, v6.4s, v9.4s
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
-	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
-	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
-	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
-	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	SCVTFS R9, F3
-	VDUP   V3.S[0], V3.S4
-	VEXT   $8, V0.B16, V0.B16, V2.B16
-	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
-	VEXT   $8, V1.B16, V1.B16, V0.B16
-	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
-	VFMLS  V2.S4, V2.S4, V0.S4
-
-end50:
-	VMOVI $0, V1.B16
-	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-	FMOVS eps+160(FP), F1
-	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f803 // fsqrt v3.4s, v0.4s
-	WORD  $0x6e23fc28 // fdiv v8.4s, v1.4s, v3.4s
-	VMOV  V19.B16, V7.B16
-	VMOVI $0, V1.B16
-	WORD  $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
-	WORD  $0x6e28dc29 // fmul v9.4s, v1.4s, v8.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end56
-	ADD   $1, R4, R4
-	B     end10
-
-end56:
-	MOVD R9, R0
-	CMP  $32, R0
-	BLT  end58
-
-loop57:
-	FMOVQ (R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	FMOVQ 16(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R2)
-	FMOVQ 32(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R2)
-	FMOVQ 48(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R2)
-	FMOVQ 64(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R2)
-	FMOVQ 80(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R2)
-	FMOVQ 96(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R2)
-	FMOVQ 112(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R2)
-	ADD   $128, R2, R2
-	ADD   $128, R3, R3
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop57
-
-end58:
-	CMP $4, R0
-	BLT end60
-
-loop59:
-	FMOVQ (R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ (R11), F0
-	FMOVQ (R12), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop59
-
-end60:
-	CBZ   R5, end61
-	FMOVS (R3), F0
-	ADD   R6, R3, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R3, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VFMLA V25.S4, V0.S4, V26.S4
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R6, R12, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R12, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V26.S4, V1.S4
-	ADD   R7, R2, R0
-	VST1  V1.S[2], (R0)
-	ADD   R6, R2, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R2)
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
-
-end61:
-	ADD  R9<<2, R8, R8
-	VMOV V7.B16, V24.B16
-	VMOV V8.B16, V25.B16
-	VMOV V9.B16, V26.B16
-
-end12:
-
-end10:
-	MOVD weight_base+96(FP), R0
-	MOVD bias_base+120(FP), R1
-	CMP  $32, R9
-	BLT  end63
-
-loop62:
-	FMOVQ (R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	FMOVQ 16(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 16(R2)
-	FMOVQ 32(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 32(R0), F0
-	FMOVQ 32(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 32(R2)
-	FMOVQ 48(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 48(R0), F0
-	FMOVQ 48(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 48(R2)
-	FMOVQ 64(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 64(R0), F0
-	FMOVQ 64(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 64(R2)
-	FMOVQ 80(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 80(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 80(R2)
-	FMOVQ 96(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 96(R0), F0
-	FMOVQ 96(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 96(R2)
-	FMOVQ 112(R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ 112(R0), F0
-	FMOVQ 112(R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, 112(R2)
-	ADD   $128, R2, R2
-	ADD   $128, R3, R3
-	ADD   $128, R0, R0
-	ADD   $128, R1, R1
-	SUB   $32, R9, R9
-	CMP   $32, R9
-	BGE   loop62
-
-end63:
-	CMP $4, R9
-	BLT end65
-
-loop64:
-	FMOVQ (R3), F0
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VMOV  V26.B16, V1.B16
-	VFMLA V25.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F2
-	VFMLA V0.S4, V1.S4, V2.S4
-	FMOVQ F2, (R2)
-	ADD   $16, R2, R2
-	ADD   $16, R3, R3
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R9, R9
-	CMP   $4, R9
-	BGE   loop64
-
-end65:
-	CBZ   R5, end66
-	FMOVS (R3), F0
-	ADD   R6, R3, R8
-	VLD1  (R8), V0.S[1]
-	ADD   R7, R3, R8
-	VLD1  (R8), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
-	VFMLA V25.S4, V0.S4, V26.S4
-	FMOVS (R0), F0
-	ADD   R6, R0, R8
-	VLD1  (R8), V0.S[1]
-	ADD   R7, R0, R8
-	VLD1  (R8), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R6, R1, R8
-	VLD1  (R8), V1.S[1]
-	ADD   R7, R1, R8
-	VLD1  (R8), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V26.S4, V1.S4
-	ADD   R7, R2, R7
-	VST1  V1.S[2], (R7)
-	ADD   R6, R2, R6
-	VST1  V1.S[1], (R6)
-	FMOVS F1, (R2)
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R0, R0
-	ADD   R5<<2, R1, R1
-
-end66:
-
-end2:
-
-end1:
-	MOVD R4, ret+168(FP)
-	RET
-
-// func rmsNormRowsNEON(dst []float32, x []float32, weight []float32, rows int, cols int, eps float32) int
-TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-104
-	MOVD   $constants<>(SB), R10
-	MOVD   dst_base+0(FP), R3
-	MOVD   x_base+24(FP), R4
-	MOVD   rows+72(FP), R5
-	MOVD   cols+80(FP), R9
-	FMOVS  eps+88(FP), F10
-	VDUP   V10.S[0], V10.S4
-	SCVTFS R9, F11
-	VDUP   V11.S[0], V11.S4
-	VMOVI  $0, V12.B16
-	VMOVI  $0, V8.B16
-	AND    $3, R9, R6
-	MOVD   $4, R7
-	CMP    $1, R6
-	CSEL   GT, R7, ZR, R7
-	MOVD   $8, R8
-	CMP    $2, R6
-	CSEL   GT, R8, R7, R8
-	SCVTFS R6, F9
-	VDUP   V9.S[0], V9.S4
-	FMOVQ  (R10), F0
-	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
-	MOVD   R4, R11
-	CBZ    R5, end1
-	SUB    $1, R5, R5
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V6.B16
-	VMOVI  $0, V7.B16
-	MOVD   R9, R0
-	CMP    $32, R0
+	MOVD   rows+72(FP), R11
+	CBZ    R11, end1
+	ADD    $2, R11, R11
+	CMP    $1, R11
 	BLT    end4
 
 loop3:
-	FMOVQ (R11), F8
-	VFMLA V8.S4, V8.S4, V0.S4
-	FMOVQ 16(R11), F8
-	VFMLA V8.S4, V8.S4, V1.S4
-	FMOVQ 32(R11), F8
-	VFMLA V8.S4, V8.S4, V2.S4
-	FMOVQ 48(R11), F8
-	VFMLA V8.S4, V8.S4, V3.S4
-	FMOVQ 64(R11), F8
-	VFMLA V8.S4, V8.S4, V4.S4
-	FMOVQ 80(R11), F8
-	VFMLA V8.S4, V8.S4, V5.S4
-	FMOVQ 96(R11), F8
-	VFMLA V8.S4, V8.S4, V6.S4
-	FMOVQ 112(R11), F8
-	VFMLA V8.S4, V8.S4, V7.S4
-	ADD   $128, R11, R11
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop3
+	MOVD rows+72(FP), R0
+	ADD  $2, R0, R0
+	SUB  R11, R0, R0
+	CMP  $1, R0
+	BGT  else8
+	B    end7
 
-end4:
-	CMP $4, R0
-	BLT end6
+else8:
+	CMP $2, R11
+	BGT else10
+	B   end7
 
-loop5:
-	FMOVQ (R11), F8
-	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   $16, R11, R11
-	VMOV  V0.B16, V8.B16
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V6.B16, V5.B16
-	VMOV  V7.B16, V6.B16
-	VMOV  V8.B16, V7.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop5
+else10:
+	SUB $2, R11, R11
+	CMP $1, R11
+	BLT end13
 
-end6:
-	CBZ   R6, end7
-	FMOVS (R11), F8
-	ADD   R7, R11, R0
-	VLD1  (R0), V8.S[1]
-	ADD   R8, R11, R0
-	VLD1  (R0), V8.S[2]
-	VAND  V9.B16, V8.B16, V8.B16
-	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   R6<<2, R11, R11
-
-end7:
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD  $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD  $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD  $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
-	CMP   $0, R5
-	BGT   else9
-	VEXT  $8, V12.B16, V12.B16, V0.B16
-	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
-	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end11
-	ADD   $1, R5, R5
-	B     end2
-
-end11:
-	VMOV V12.B16, V8.B16
-	B    end10
-
-else9:
-	VEXT  $8, V12.B16, V12.B16, V0.B16
-	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
-	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end12
-	ADD   $1, R5, R5
-	B     end2
-
-end12:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end14
-
-loop13:
-	FMOVQ (R11), F8
-	VFMLA V8.S4, V8.S4, V0.S4
-	FMOVQ 16(R11), F8
-	VFMLA V8.S4, V8.S4, V1.S4
-	FMOVQ 32(R11), F8
-	VFMLA V8.S4, V8.S4, V2.S4
-	FMOVQ 48(R11), F8
-	VFMLA V8.S4, V8.S4, V3.S4
-	FMOVQ 64(R11), F8
-	VFMLA V8.S4, V8.S4, V4.S4
-	FMOVQ 80(R11), F8
-	VFMLA V8.S4, V8.S4, V5.S4
-	FMOVQ 96(R11), F8
-	VFMLA V8.S4, V8.S4, V6.S4
-	FMOVQ 112(R11), F8
-	VFMLA V8.S4, V8.S4, V7.S4
-	ADD   $128, R11, R11
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop13
-
-end14:
-	CMP $4, R0
-	BLT end16
-
-loop15:
-	FMOVQ (R11), F8
-	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   $16, R11, R11
-	VMOV  V0.B16, V8.B16
-	VMOV  V1.B16, V0.B16
-	VMOV  V2.B16, V1.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V6.B16, V5.B16
-	VMOV  V7.B16, V6.B16
-	VMOV  V8.B16, V7.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop15
-
-end16:
-	CBZ   R6, end17
-	FMOVS (R11), F8
-	ADD   R7, R11, R0
-	VLD1  (R0), V8.S[1]
-	ADD   R8, R11, R0
-	VLD1  (R0), V8.S[2]
-	VAND  V9.B16, V8.B16, V8.B16
-	VFMLA V8.S4, V8.S4, V0.S4
-	ADD   R6<<2, R11, R11
-
-end17:
-	VMOV V12.B16, V8.B16
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
-	SUB  $1, R5, R5
-	CMP  $1, R5
-	BLT  end19
-
-loop18:
+loop12:
 	MOVD  weight_base+48(FP), R0
-	VEXT  $8, V12.B16, V12.B16, V0.B16
-	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	VEXT  $8, V11.B16, V11.B16, V0.B16
+	WORD  $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
-	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	WORD  $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	FMOVQ 16(R10), F1
 	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
+	WORD  $0x6e22fc2b // fdiv v11.4s, v1.4s, v2.4s
 	FMOVS F0, R1
 	MOVD  $226492417, R2
 	SUB   R2, R1, R1
 	MOVD  $1912602622, R2
 	CMP   R2, R1
-	BLS   end20
-	ADD   $1, R5, R5
-	B     end8
+	BLS   end14
+	ADD   $1, R11, R11
+	MOVD  R11, ret+96(FP)
+	SUB   R11, R11, R11
+	ADD   $1, R11, R11
+	B     end6
 
-end20:
+end14:
 	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	MOVD  R9, R1
 	CMP   $32, R1
-	BLT   end22
+	BLT   end16
 
-loop21:
-	FMOVQ (R11), F0
+loop15:
+	FMOVQ (R6), F0
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ (R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	FMOVQ 16(R11), F0
-	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ 16(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, (R7)
+	FMOVQ 16(R6), F0
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVQ 16(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R3)
-	FMOVQ 32(R11), F0
-	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ 32(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 16(R7)
+	FMOVQ 32(R6), F0
+	VFMLA V0.S4, V0.S4, V8.S4
+	FMOVQ 32(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 32(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R3)
-	FMOVQ 48(R11), F0
-	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ 48(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 32(R7)
+	FMOVQ 48(R6), F0
+	VFMLA V0.S4, V0.S4, V9.S4
+	FMOVQ 48(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 48(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R3)
-	FMOVQ 64(R11), F0
-	VFMLA V0.S4, V0.S4, V6.S4
-	FMOVQ 64(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 48(R7)
+	FMOVQ 64(R6), F0
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 64(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 64(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R3)
-	FMOVQ 80(R11), F0
-	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ 80(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 64(R7)
+	FMOVQ 80(R6), F0
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 80(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 80(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R3)
-	FMOVQ 96(R11), F0
+	FMOVQ F0, 80(R7)
+	FMOVQ 96(R6), F0
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 96(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 96(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 96(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R3)
-	FMOVQ 112(R11), F0
+	FMOVQ F0, 96(R7)
+	FMOVQ 112(R6), F0
 	VFMLA V0.S4, V0.S4, V14.S4
-	FMOVQ 112(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 112(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 112(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R3)
-	ADD   $128, R11, R11
-	ADD   $128, R3, R3
-	ADD   $128, R4, R4
+	FMOVQ F0, 112(R7)
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
+	ADD   $128, R8, R8
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop21
+	BGE   loop15
 
-end22:
+end16:
 	CMP $4, R1
-	BLT end24
+	BLT end18
 
-loop23:
-	FMOVQ (R11), F0
+loop17:
+	FMOVQ (R6), F0
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ (R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	ADD   $16, R11, R11
-	ADD   $16, R3, R3
-	ADD   $16, R4, R4
+	FMOVQ F0, (R7)
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
 	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V6.B16, V5.B16
-	VMOV  V7.B16, V6.B16
-	VMOV  V13.B16, V7.B16
+	VMOV  V7.B16, V2.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V12.B16, V10.B16
+	VMOV  V13.B16, V12.B16
 	VMOV  V14.B16, V13.B16
 	VMOV  V0.B16, V14.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop23
+	BGE   loop17
 
-end24:
-	CBZ   R6, end25
-	FMOVS (R11), F0
-	ADD   R7, R11, R1
+end18:
+	CBZ   R3, end19
+	FMOVS (R6), F0
+	ADD   R4, R6, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R8, R11, R1
+	ADD   R5, R6, R1
 	VLD1  (R1), V0.S[2]
-	VAND  V9.B16, V0.B16, V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVS (R4), F0
-	ADD   R7, R4, R1
+	FMOVS (R8), F0
+	ADD   R4, R8, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R8, R4, R1
+	ADD   R5, R8, R1
 	VLD1  (R1), V0.S[2]
-	VAND  V9.B16, V0.B16, V0.B16
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVS (R0), F1
-	ADD   R7, R0, R1
+	ADD   R4, R0, R1
 	VLD1  (R1), V1.S[1]
-	ADD   R8, R0, R1
+	ADD   R5, R0, R1
 	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
+	VAND  V6.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R8, R3, R1
+	ADD   R5, R7, R1
 	VST1  V0.S[2], (R1)
-	ADD   R7, R3, R1
+	ADD   R4, R7, R1
 	VST1  V0.S[1], (R1)
-	FMOVS F0, (R3)
-	ADD   R6<<2, R11, R11
-	ADD   R6<<2, R3, R3
-	ADD   R6<<2, R4, R4
-	ADD   R6<<2, R0, R0
-
-end25:
-	VMOV V12.B16, V8.B16
-	WORD $0x4e26d440 // fadd v0.4s, v2.4s, v6.4s
-	WORD $0x4e27d461 // fadd v1.4s, v3.4s, v7.4s
-	WORD $0x4e2dd482 // fadd v2.4s, v4.4s, v13.4s
-	WORD $0x4e2ed4a3 // fadd v3.4s, v5.4s, v14.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
-	SUB  $1, R5, R5
-	CMP  $1, R5
-	BGE  loop18
+	FMOVS F0, (R7)
+	ADD   R3<<2, R6, R6
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R8, R8
+	ADD   R3<<2, R0, R0
 
 end19:
-	MOVD  weight_base+48(FP), R0
-	VEXT  $8, V12.B16, V12.B16, V0.B16
-	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2bfc00 // fdiv v0.4s, v0.4s, v11.4s
-	WORD  $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
-	FMOVS F0, R1
-	MOVD  $226492417, R2
-	SUB   R2, R1, R1
-	MOVD  $1912602622, R2
-	CMP   R2, R1
-	BLS   end26
-	ADD   $1, R5, R5
-	B     end8
+	VMOV V11.B16, V5.B16
+	WORD $0x4e2ad440 // fadd v0.4s, v2.4s, v10.4s
+	WORD $0x4e2cd4e1 // fadd v1.4s, v7.4s, v12.4s
+	WORD $0x4e2dd502 // fadd v2.4s, v8.4s, v13.4s
+	WORD $0x4e2ed527 // fadd v7.4s, v9.4s, v14.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	WORD $0x4e21d40b // fadd v11.4s, v0.4s, v1.4s
+	SUB  $1, R11, R11
+	CMP  $1, R11
+	BGE  loop12
 
-end26:
+end13:
+	ADD $3, R11, R11
+	B   end5
+
+end7:
+
+end6:
+	MOVD rows+72(FP), R0
+	ADD  $2, R0, R0
+	SUB  R11, R0, R0
+	CMP  $1, R0
+	BGT  else21
+	B    end20
+
+else21:
+	MOVD weight_base+48(FP), R0
 	MOVD R9, R1
 	CMP  $32, R1
-	BLT  end28
+	BLT  end24
 
-loop27:
-	FMOVQ (R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+loop23:
+	FMOVQ (R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	FMOVQ 16(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, (R7)
+	FMOVQ 16(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R3)
-	FMOVQ 32(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 16(R7)
+	FMOVQ 32(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 32(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R3)
-	FMOVQ 48(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 32(R7)
+	FMOVQ 48(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 48(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R3)
-	FMOVQ 64(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 48(R7)
+	FMOVQ 64(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 64(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R3)
-	FMOVQ 80(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 64(R7)
+	FMOVQ 80(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 80(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R3)
-	FMOVQ 96(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 80(R7)
+	FMOVQ 96(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 96(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R3)
-	FMOVQ 112(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ F0, 96(R7)
+	FMOVQ 112(R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ 112(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R3)
-	ADD   $128, R3, R3
-	ADD   $128, R4, R4
+	FMOVQ F0, 112(R7)
+	ADD   $128, R7, R7
+	ADD   $128, R8, R8
 	ADD   $128, R0, R0
 	SUB   $32, R1, R1
 	CMP   $32, R1
-	BGE   loop27
+	BGE   loop23
 
-end28:
+end24:
 	CMP $4, R1
-	BLT end30
+	BLT end26
 
-loop29:
-	FMOVQ (R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+loop25:
+	FMOVQ (R8), F0
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	ADD   $16, R3, R3
-	ADD   $16, R4, R4
+	FMOVQ F0, (R7)
+	ADD   $16, R7, R7
+	ADD   $16, R8, R8
 	ADD   $16, R0, R0
 	SUB   $4, R1, R1
 	CMP   $4, R1
-	BGE   loop29
+	BGE   loop25
 
-end30:
-	CBZ   R6, end31
-	FMOVS (R4), F0
-	ADD   R7, R4, R1
+end26:
+	CBZ   R3, end27
+	FMOVS (R8), F0
+	ADD   R4, R8, R1
 	VLD1  (R1), V0.S[1]
-	ADD   R8, R4, R1
+	ADD   R5, R8, R1
 	VLD1  (R1), V0.S[2]
-	VAND  V9.B16, V0.B16, V0.B16
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	FMOVS (R0), F1
-	ADD   R7, R0, R1
+	ADD   R4, R0, R1
 	VLD1  (R1), V1.S[1]
-	ADD   R8, R0, R1
+	ADD   R5, R0, R1
 	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
+	VAND  V6.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R8, R3, R1
+	ADD   R5, R7, R1
 	VST1  V0.S[2], (R1)
-	ADD   R7, R3, R1
+	ADD   R4, R7, R1
 	VST1  V0.S[1], (R1)
-	FMOVS F0, (R3)
-	ADD   R6<<2, R3, R3
-	ADD   R6<<2, R4, R4
-	ADD   R6<<2, R0, R0
+	FMOVS F0, (R7)
+	ADD   R3<<2, R7, R7
+	ADD   R3<<2, R8, R8
+	ADD   R3<<2, R0, R0
 
-end31:
-	VMOV V12.B16, V8.B16
+end27:
 
-end10:
+end20:
+	MOVD rows+72(FP), R0
+	ADD  $2, R0, R0
+	SUB  R11, R0, R0
+	CMP  $0, R0
+	BGT  else29
+	B    end28
 
-end8:
-	MOVD weight_base+48(FP), R0
-	CMP  $32, R9
-	BLT  end33
+else29:
+	CMP $1, R11
+	BGT else31
+	B   end28
 
-loop32:
-	FMOVQ (R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	FMOVQ 16(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ 16(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R3)
-	FMOVQ 32(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ 32(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R3)
-	FMOVQ 48(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ 48(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R3)
-	FMOVQ 64(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ 64(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R3)
-	FMOVQ 80(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ 80(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R3)
-	FMOVQ 96(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ 96(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R3)
-	FMOVQ 112(R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ 112(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R3)
-	ADD   $128, R3, R3
-	ADD   $128, R4, R4
-	ADD   $128, R0, R0
-	SUB   $32, R9, R9
-	CMP   $32, R9
-	BGE   loop32
+else31:
+	VEXT  $8, V11.B16, V11.B16, V0.B16
+	WORD  $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc2b // fdiv v11.4s, v1.4s, v2.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end33
+	SUB   $1, R11, R11
+	MOVD  R11, ret+96(FP)
+	B     end2
 
 end33:
-	CMP $4, R9
-	BLT end35
+	VMOV V11.B16, V5.B16
 
-loop34:
-	FMOVQ (R4), F0
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	ADD   $16, R3, R3
-	ADD   $16, R4, R4
-	ADD   $16, R0, R0
-	SUB   $4, R9, R9
-	CMP   $4, R9
-	BGE   loop34
+end28:
+	CMP $2, R11
+	BGT else35
+	B   end34
 
-end35:
-	CBZ   R6, end36
-	FMOVS (R4), F0
-	ADD   R7, R4, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R8, R4, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V9.B16, V0.B16, V0.B16
-	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	FMOVS (R0), F1
-	ADD   R7, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R8, R0, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V9.B16, V1.B16, V1.B16
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R8, R3, R1
-	VST1  V0.S[2], (R1)
-	ADD   R7, R3, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R3)
-	ADD   R6<<2, R3, R3
-	ADD   R6<<2, R4, R4
-	ADD   R6<<2, R0, R0
+else35:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD  R9, R0
+	CMP   $32, R0
+	BLT   end38
 
-end36:
+loop37:
+	FMOVQ (R6), F12
+	VFMLA V12.S4, V12.S4, V0.S4
+	FMOVQ 16(R6), F12
+	VFMLA V12.S4, V12.S4, V1.S4
+	FMOVQ 32(R6), F12
+	VFMLA V12.S4, V12.S4, V2.S4
+	FMOVQ 48(R6), F12
+	VFMLA V12.S4, V12.S4, V7.S4
+	FMOVQ 64(R6), F12
+	VFMLA V12.S4, V12.S4, V8.S4
+	FMOVQ 80(R6), F12
+	VFMLA V12.S4, V12.S4, V9.S4
+	FMOVQ 96(R6), F12
+	VFMLA V12.S4, V12.S4, V10.S4
+	FMOVQ 112(R6), F12
+	VFMLA V12.S4, V12.S4, V11.S4
+	ADD   $128, R6, R6
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop37
+
+end38:
+	CMP $4, R0
+	BLT end40
+
+loop39:
+	FMOVQ (R6), F12
+	VFMLA V12.S4, V12.S4, V0.S4
+	ADD   $16, R6, R6
+	VMOV  V0.B16, V12.B16
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V7.B16, V2.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop39
+
+end40:
+	CBZ   R3, end41
+	FMOVS (R6), F12
+	ADD   R4, R6, R0
+	VLD1  (R0), V12.S[1]
+	ADD   R5, R6, R0
+	VLD1  (R0), V12.S[2]
+	VAND  V6.B16, V12.B16, V12.B16
+	VFMLA V12.S4, V12.S4, V0.S4
+	ADD   R3<<2, R6, R6
+
+end41:
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	WORD $0x4e21d40b // fadd v11.4s, v0.4s, v1.4s
+
+end34:
+
+end5:
+	SUB $1, R11, R11
+	CMP $1, R11
+	BGE loop3
+
+end4:
 
 end2:
 
 end1:
-	MOVD R5, ret+96(FP)
 	RET
 
 // func addRMSNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32) int
 TEXT ·addRMSNormRowsNEON(SB), NOSPLIT, $0-152
-	MOVD   $constants<>(SB), R2
-	MOVD   dst_base+0(FP), R3
-	MOVD   sum_base+24(FP), R8
-	MOVD   rows+120(FP), R4
-	MOVD   cols+128(FP), R9
-	FMOVS  eps+136(FP), F9
-	VDUP   V9.S[0], V9.S4
-	SCVTFS R9, F10
-	VDUP   V10.S[0], V10.S4
-	VMOVI  $0, V6.B16
-	VMOVI  $0, V14.B16
-	AND    $3, R9, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F11
-	VDUP   V11.S[0], V11.S4
-	FMOVQ  (R2), F0
-	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
-	MOVD   R8, R10
-	MOVD   x_base+48(FP), R11
-	MOVD   residual_base+72(FP), R12
-	CBZ    R4, end1
-	SUB    $1, R4, R4
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V4.B16
-	VMOVI  $0, V5.B16
-	VMOVI  $0, V6.B16
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V8.B16
+	MOVD   $constants<>(SB), R11
+	MOVD   dst_base+0(FP), R8
+	MOVD   sum_base+24(FP), R9
+	MOVD   cols+128(FP), R10
+	FMOVS  eps+136(FP), F4
+	VDUP   V4.S[0], V4.S4
+	MOVD   rows+120(FP), R0
+	SUB    R0, R0, R0
+	MOVD   R0, ret+144(FP)
+	SCVTFS R10, F5
+	VDUP   V5.S[0], V5.S4
 	VMOVI  $0, V12.B16
-	MOVD   R9, R0
-	CMP    $32, R0
+	VMOVI  $0, V6.B16
+	AND    $3, R10, R2
+	MOVD   $4, R3
+	CMP    $1, R2
+	CSEL   GT, R3, ZR, R3
+	MOVD   $8, R4
+	CMP    $2, R2
+	CSEL   GT, R4, R3, R4
+	SCVTFS R2, F7
+	VDUP   V7.S[0], V7.S4
+	FMOVQ  (R11), F0
+	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	MOVD   R9, R5
+	MOVD   x_base+48(FP), R6
+	MOVD   residual_base+72(FP), R7
+	MOVD   rows+120(FP), R12
+	CBZ    R12, end1
+	ADD    $2, R12, R12
+	CMP    $1, R12
 	BLT    end4
 
 loop3:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ F0, (R10)
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F1
+	MOVD rows+120(FP), R0
+	ADD  $2, R0, R0
+	SUB  R12, R0, R0
+	CMP  $1, R0
+	BGT  else8
+	B    end7
+
+else8:
+	CMP $2, R12
+	BGT else10
+	B   end7
+
+else10:
+	SUB $2, R12, R12
+	CMP $1, R12
+	BLT end13
+
+loop12:
+	MOVD  weight_base+96(FP), R13
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e25fc00 // fdiv v0.4s, v0.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R11), F1
+	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
+	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
+	FMOVS F0, R0
+	MOVD  $226492417, R1
+	SUB   R1, R0, R0
+	MOVD  $1912602622, R1
+	CMP   R1, R0
+	BLS   end14
+	ADD   $1, R12, R12
+	MOVD  R12, ret+144(FP)
+	SUB   R12, R12, R12
+	ADD   $1, R12, R12
+	B     end6
+
+end14:
+	VMOVI $0, V3.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD  R10, R0
+	CMP   $32, R0
+	BLT   end16
+
+loop15:
+	FMOVQ (R6), F0
+	FMOVQ (R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ F0, 16(R10)
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ F0, 32(R10)
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ F0, 48(R10)
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V6.S4
-	FMOVQ F0, 64(R10)
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ F0, 80(R10)
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F1
+	FMOVQ (R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ (R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, (R5)
+	FMOVQ F1, (R8)
+	FMOVQ 16(R6), F0
+	FMOVQ 16(R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V8.S4
-	FMOVQ F0, 96(R10)
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F1
+	FMOVQ 16(R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ 16(R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 16(R5)
+	FMOVQ F1, 16(R8)
+	FMOVQ 32(R6), F0
+	FMOVQ 32(R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ F0, 112(R10)
-	ADD   $128, R10, R10
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
+	VFMLA V0.S4, V0.S4, V9.S4
+	FMOVQ 32(R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ 32(R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 32(R5)
+	FMOVQ F1, 32(R8)
+	FMOVQ 48(R6), F0
+	FMOVQ 48(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 48(R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ 48(R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 48(R5)
+	FMOVQ F1, 48(R8)
+	FMOVQ 64(R6), F0
+	FMOVQ 64(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 64(R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ 64(R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 64(R5)
+	FMOVQ F1, 64(R8)
+	FMOVQ 80(R6), F0
+	FMOVQ 80(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 80(R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ 80(R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 80(R5)
+	FMOVQ F1, 80(R8)
+	FMOVQ 96(R6), F0
+	FMOVQ 96(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 96(R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ 96(R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 96(R5)
+	FMOVQ F1, 96(R8)
+	FMOVQ 112(R6), F0
+	FMOVQ 112(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 112(R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ 112(R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 112(R5)
+	FMOVQ F1, 112(R8)
+	ADD   $128, R5, R5
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	ADD   $128, R13, R13
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop3
+	BGE   loop15
 
-end4:
+end16:
 	CMP $4, R0
-	BLT end6
+	BLT end18
 
-loop5:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop17:
+	FMOVQ (R6), F0
+	FMOVQ (R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ F0, (R10)
-	ADD   $16, R10, R10
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	VMOV  V2.B16, V0.B16
-	VMOV  V3.B16, V2.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V6.B16, V5.B16
-	VMOV  V7.B16, V6.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V12.B16, V8.B16
-	VMOV  V0.B16, V12.B16
+	VFMLA V0.S4, V0.S4, V3.S4
+	FMOVQ (R9), F1
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVQ (R13), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, (R5)
+	FMOVQ F1, (R8)
+	ADD   $16, R5, R5
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
+	ADD   $16, R8, R8
+	ADD   $16, R9, R9
+	ADD   $16, R13, R13
+	VMOV  V3.B16, V0.B16
+	VMOV  V8.B16, V3.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V13.B16, V11.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop5
+	BGE   loop17
 
-end6:
-	CBZ   R5, end7
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
+end18:
+	CBZ   R2, end19
+	FMOVS (R6), F0
+	ADD   R3, R6, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
+	ADD   R4, R6, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V11.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R6, R12, R0
+	VAND  V7.B16, V0.B16, V0.B16
+	FMOVS (R7), F1
+	ADD   R3, R7, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R7, R12, R0
+	ADD   R4, R7, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V11.B16, V1.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V2.S4
-	ADD   R7, R10, R0
+	VFMLA V0.S4, V0.S4, V3.S4
+	FMOVS (R9), F1
+	ADD   R3, R9, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R4, R9, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	FMOVS (R13), F2
+	ADD   R3, R13, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R4, R13, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V7.B16, V2.B16, V2.B16
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	ADD   R4, R5, R0
 	VST1  V0.S[2], (R0)
-	ADD   R6, R10, R0
+	ADD   R3, R5, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
-	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
+	FMOVS F0, (R5)
+	ADD   R4, R8, R0
+	VST1  V1.S[2], (R0)
+	ADD   R3, R8, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R8)
+	ADD   R2<<2, R5, R5
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R7, R7
+	ADD   R2<<2, R8, R8
+	ADD   R2<<2, R9, R9
+	ADD   R2<<2, R13, R13
+
+end19:
+	VMOV V12.B16, V6.B16
+	WORD $0x4e2bd460 // fadd v0.4s, v3.4s, v11.4s
+	WORD $0x4e2dd501 // fadd v1.4s, v8.4s, v13.4s
+	WORD $0x4e2ed522 // fadd v2.4s, v9.4s, v14.4s
+	WORD $0x4e2fd543 // fadd v3.4s, v10.4s, v15.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
+	SUB  $1, R12, R12
+	CMP  $1, R12
+	BGE  loop12
+
+end13:
+	ADD $3, R12, R12
+	B   end5
 
 end7:
-	WORD  $0x4e26d440 // fadd v0.4s, v2.4s, v6.4s
-	WORD  $0x4e27d461 // fadd v1.4s, v3.4s, v7.4s
-	WORD  $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
-	WORD  $0x4e2cd4a3 // fadd v3.4s, v5.4s, v12.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
-	CMP   $0, R4
-	BGT   else9
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+
+end6:
+	MOVD rows+120(FP), R0
+	ADD  $2, R0, R0
+	SUB  R12, R0, R0
+	CMP  $1, R0
+	BGT  else21
+	B    end20
+
+else21:
+	MOVD weight_base+96(FP), R0
+	MOVD R10, R1
+	CMP  $32, R1
+	BLT  end24
+
+loop23:
+	FMOVQ (R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R8)
+	FMOVQ 16(R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R8)
+	FMOVQ 32(R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R8)
+	FMOVQ 48(R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ 48(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R8)
+	FMOVQ 64(R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ 64(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 64(R8)
+	FMOVQ 80(R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ 80(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 80(R8)
+	FMOVQ 96(R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ 96(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 96(R8)
+	FMOVQ 112(R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ 112(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 112(R8)
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop23
+
+end24:
+	CMP $4, R1
+	BLT end26
+
+loop25:
+	FMOVQ (R9), F0
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R8)
+	ADD   $16, R8, R8
+	ADD   $16, R9, R9
+	ADD   $16, R0, R0
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop25
+
+end26:
+	CBZ   R2, end27
+	FMOVS (R9), F0
+	ADD   R3, R9, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R9, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V7.B16, V0.B16, V0.B16
+	WORD  $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVS (R0), F1
+	ADD   R3, R0, R1
+	VLD1  (R1), V1.S[1]
+	ADD   R4, R0, R1
+	VLD1  (R1), V1.S[2]
+	VAND  V7.B16, V1.B16, V1.B16
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD   R4, R8, R1
+	VST1  V0.S[2], (R1)
+	ADD   R3, R8, R1
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R8)
+	ADD   R2<<2, R8, R8
+	ADD   R2<<2, R9, R9
+	ADD   R2<<2, R0, R0
+
+end27:
+
+end20:
+	MOVD rows+120(FP), R0
+	ADD  $2, R0, R0
+	SUB  R12, R0, R0
+	CMP  $0, R0
+	BGT  else29
+	B    end28
+
+else29:
+	CMP $1, R12
+	BGT else31
+	B   end28
+
+else31:
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
-	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ 16(R2), F1
+	WORD  $0x6e25fc00 // fdiv v0.4s, v0.4s, v5.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R11), F1
 	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
+	WORD  $0x6e22fc2c // fdiv v12.4s, v1.4s, v2.4s
 	FMOVS F0, R0
 	MOVD  $226492417, R1
 	SUB   R1, R0, R0
 	MOVD  $1912602622, R1
 	CMP   R1, R0
-	BLS   end11
-	ADD   $1, R4, R4
+	BLS   end33
+	SUB   $1, R12, R12
+	MOVD  R12, ret+144(FP)
 	B     end2
 
-end11:
-	VMOV V6.B16, V14.B16
-	B    end10
+end33:
+	VMOV V12.B16, V6.B16
 
-else9:
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
-	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ 16(R2), F1
-	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end12
-	ADD   $1, R4, R4
-	B     end2
+end28:
+	CMP $2, R12
+	BGT else35
+	B   end34
 
-end12:
+else35:
 	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V13.B16
-	MOVD  R9, R0
+	MOVD  R10, R0
 	CMP   $32, R0
-	BLT   end14
+	BLT   end38
 
-loop13:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop37:
+	FMOVQ (R6), F0
+	FMOVQ (R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ F0, (R10)
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ F0, 16(R10)
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ F0, 32(R10)
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ F0, 48(R10)
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F1
+	FMOVQ F0, (R5)
+	FMOVQ 16(R6), F0
+	FMOVQ 16(R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V8.S4
-	FMOVQ F0, 64(R10)
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F1
+	FMOVQ F0, 16(R5)
+	FMOVQ 32(R6), F0
+	FMOVQ 32(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V9.S4
+	FMOVQ F0, 32(R5)
+	FMOVQ 48(R6), F0
+	FMOVQ 48(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ F0, 48(R5)
+	FMOVQ 64(R6), F0
+	FMOVQ 64(R7), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ F0, 64(R5)
+	FMOVQ 80(R6), F0
+	FMOVQ 80(R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ F0, 80(R10)
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F1
+	FMOVQ F0, 80(R5)
+	FMOVQ 96(R6), F0
+	FMOVQ 96(R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V2.S4
-	FMOVQ F0, 96(R10)
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F1
+	FMOVQ F0, 96(R5)
+	FMOVQ 112(R6), F0
+	FMOVQ 112(R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ F0, 112(R10)
-	ADD   $128, R10, R10
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
+	FMOVQ F0, 112(R5)
+	ADD   $128, R5, R5
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop13
+	BGE   loop37
 
-end14:
+end38:
 	CMP $4, R0
-	BLT end16
+	BLT end40
 
-loop15:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
+loop39:
+	FMOVQ (R6), F0
+	FMOVQ (R7), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ F0, (R10)
-	ADD   $16, R10, R10
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
+	FMOVQ F0, (R5)
+	ADD   $16, R5, R5
+	ADD   $16, R6, R6
+	ADD   $16, R7, R7
 	VMOV  V3.B16, V0.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V7.B16, V5.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V12.B16, V8.B16
+	VMOV  V8.B16, V3.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
 	VMOV  V2.B16, V12.B16
 	VMOV  V13.B16, V2.B16
 	VMOV  V0.B16, V13.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop15
+	BGE   loop39
 
-end16:
-	CBZ   R5, end17
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
+end40:
+	CBZ   R2, end41
+	FMOVS (R6), F0
+	ADD   R3, R6, R0
 	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
+	ADD   R4, R6, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V11.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R6, R12, R0
+	VAND  V7.B16, V0.B16, V0.B16
+	FMOVS (R7), F1
+	ADD   R3, R7, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R7, R12, R0
+	ADD   R4, R7, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V11.B16, V1.B16, V1.B16
+	VAND  V7.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	VFMLA V0.S4, V0.S4, V3.S4
-	ADD   R7, R10, R0
+	ADD   R4, R5, R0
 	VST1  V0.S[2], (R0)
-	ADD   R6, R10, R0
+	ADD   R3, R5, R0
 	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
-	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
+	FMOVS F0, (R5)
+	ADD   R2<<2, R5, R5
+	ADD   R2<<2, R6, R6
+	ADD   R2<<2, R7, R7
 
-end17:
-	VMOV V6.B16, V14.B16
-	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
-	WORD $0x4e2cd481 // fadd v1.4s, v4.4s, v12.4s
-	WORD $0x4e22d4a2 // fadd v2.4s, v5.4s, v2.4s
-	WORD $0x4e2dd4e3 // fadd v3.4s, v7.4s, v13.4s
+end41:
+	WORD $0x4e2bd460 // fadd v0.4s, v3.4s, v11.4s
+	WORD $0x4e2cd501 // fadd v1.4s, v8.4s, v12.4s
+	WORD $0x4e22d522 // fadd v2.4s, v9.4s, v2.4s
+	WORD $0x4e2dd543 // fadd v3.4s, v10.4s, v13.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
-	SUB  $1, R4, R4
-	CMP  $1, R4
-	BLT  end19
+	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
 
-loop18:
-	MOVD  weight_base+96(FP), R13
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
-	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ 16(R2), F1
-	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
-	FMOVS F0, R0
-	MOVD  $226492417, R1
-	SUB   R1, R0, R0
-	MOVD  $1912602622, R1
-	CMP   R1, R0
-	BLS   end20
-	ADD   $1, R4, R4
-	B     end8
+end34:
 
-end20:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	MOVD  R9, R0
-	CMP   $32, R0
-	BLT   end22
+end5:
+	SUB $1, R12, R12
+	CMP $1, R12
+	BGE loop3
 
-loop21:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ (R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ (R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, (R10)
-	FMOVQ F1, (R3)
-	FMOVQ 16(R11), F0
-	FMOVQ 16(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V4.S4
-	FMOVQ 16(R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 16(R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 16(R10)
-	FMOVQ F1, 16(R3)
-	FMOVQ 32(R11), F0
-	FMOVQ 32(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V5.S4
-	FMOVQ 32(R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 32(R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 32(R10)
-	FMOVQ F1, 32(R3)
-	FMOVQ 48(R11), F0
-	FMOVQ 48(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V7.S4
-	FMOVQ 48(R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 48(R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 48(R10)
-	FMOVQ F1, 48(R3)
-	FMOVQ 64(R11), F0
-	FMOVQ 64(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V8.S4
-	FMOVQ 64(R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 64(R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 64(R10)
-	FMOVQ F1, 64(R3)
-	FMOVQ 80(R11), F0
-	FMOVQ 80(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	FMOVQ 80(R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 80(R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 80(R10)
-	FMOVQ F1, 80(R3)
-	FMOVQ 96(R11), F0
-	FMOVQ 96(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V13.S4
-	FMOVQ 96(R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 96(R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 96(R10)
-	FMOVQ F1, 96(R3)
-	FMOVQ 112(R11), F0
-	FMOVQ 112(R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V15.S4
-	FMOVQ 112(R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ 112(R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, 112(R10)
-	FMOVQ F1, 112(R3)
-	ADD   $128, R10, R10
-	ADD   $128, R11, R11
-	ADD   $128, R12, R12
-	ADD   $128, R3, R3
-	ADD   $128, R8, R8
-	ADD   $128, R13, R13
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop21
-
-end22:
-	CMP $4, R0
-	BLT end24
-
-loop23:
-	FMOVQ (R11), F0
-	FMOVQ (R12), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVQ (R8), F1
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVQ (R13), F2
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	FMOVQ F0, (R10)
-	FMOVQ F1, (R3)
-	ADD   $16, R10, R10
-	ADD   $16, R11, R11
-	ADD   $16, R12, R12
-	ADD   $16, R3, R3
-	ADD   $16, R8, R8
-	ADD   $16, R13, R13
-	VMOV  V3.B16, V0.B16
-	VMOV  V4.B16, V3.B16
-	VMOV  V5.B16, V4.B16
-	VMOV  V7.B16, V5.B16
-	VMOV  V8.B16, V7.B16
-	VMOV  V12.B16, V8.B16
-	VMOV  V13.B16, V12.B16
-	VMOV  V15.B16, V13.B16
-	VMOV  V0.B16, V15.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop23
-
-end24:
-	CBZ   R5, end25
-	FMOVS (R11), F0
-	ADD   R6, R11, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R11, R0
-	VLD1  (R0), V0.S[2]
-	VAND  V11.B16, V0.B16, V0.B16
-	FMOVS (R12), F1
-	ADD   R6, R12, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R12, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V11.B16, V1.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V3.S4
-	FMOVS (R8), F1
-	ADD   R6, R8, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R7, R8, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V11.B16, V1.B16, V1.B16
-	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
-	FMOVS (R13), F2
-	ADD   R6, R13, R0
-	VLD1  (R0), V2.S[1]
-	ADD   R7, R13, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V11.B16, V2.B16, V2.B16
-	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	ADD   R7, R10, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R10, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R10)
-	ADD   R7, R3, R0
-	VST1  V1.S[2], (R0)
-	ADD   R6, R3, R0
-	VST1  V1.S[1], (R0)
-	FMOVS F1, (R3)
-	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R11, R11
-	ADD   R5<<2, R12, R12
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R8, R8
-	ADD   R5<<2, R13, R13
-
-end25:
-	VMOV V6.B16, V14.B16
-	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
-	WORD $0x4e2cd481 // fadd v1.4s, v4.4s, v12.4s
-	WORD $0x4e2dd4a2 // fadd v2.4s, v5.4s, v13.4s
-	WORD $0x4e2fd4e3 // fadd v3.4s, v7.4s, v15.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
-	SUB  $1, R4, R4
-	CMP  $1, R4
-	BGE  loop18
-
-end19:
-	MOVD  weight_base+96(FP), R0
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e2afc00 // fdiv v0.4s, v0.4s, v10.4s
-	WORD  $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ 16(R2), F1
-	WORD  $0x6ea1f802 // fsqrt v2.4s, v0.4s
-	WORD  $0x6e22fc26 // fdiv v6.4s, v1.4s, v2.4s
-	FMOVS F0, R1
-	MOVD  $226492417, R2
-	SUB   R2, R1, R1
-	MOVD  $1912602622, R2
-	CMP   R2, R1
-	BLS   end26
-	ADD   $1, R4, R4
-	B     end8
-
-end26:
-	MOVD R9, R1
-	CMP  $32, R1
-	BLT  end28
-
-loop27:
-	FMOVQ (R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	FMOVQ 16(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 16(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R3)
-	FMOVQ 32(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 32(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R3)
-	FMOVQ 48(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 48(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R3)
-	FMOVQ 64(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 64(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R3)
-	FMOVQ 80(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 80(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R3)
-	FMOVQ 96(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 96(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R3)
-	FMOVQ 112(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 112(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R3)
-	ADD   $128, R3, R3
-	ADD   $128, R8, R8
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop27
-
-end28:
-	CMP $4, R1
-	BLT end30
-
-loop29:
-	FMOVQ (R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	ADD   $16, R3, R3
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop29
-
-end30:
-	CBZ   R5, end31
-	FMOVS (R8), F0
-	ADD   R6, R8, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R8, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVS (R0), F1
-	ADD   R6, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V11.B16, V1.B16, V1.B16
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R7, R3, R1
-	VST1  V0.S[2], (R1)
-	ADD   R6, R3, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R3)
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R8, R8
-	ADD   R5<<2, R0, R0
-
-end31:
-	VMOV V6.B16, V14.B16
-
-end10:
-
-end8:
-	MOVD weight_base+96(FP), R0
-	CMP  $32, R9
-	BLT  end33
-
-loop32:
-	FMOVQ (R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	FMOVQ 16(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 16(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 16(R3)
-	FMOVQ 32(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 32(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 32(R3)
-	FMOVQ 48(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 48(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 48(R3)
-	FMOVQ 64(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 64(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 64(R3)
-	FMOVQ 80(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 80(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 80(R3)
-	FMOVQ 96(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 96(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 96(R3)
-	FMOVQ 112(R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ 112(R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, 112(R3)
-	ADD   $128, R3, R3
-	ADD   $128, R8, R8
-	ADD   $128, R0, R0
-	SUB   $32, R9, R9
-	CMP   $32, R9
-	BGE   loop32
-
-end33:
-	CMP $4, R9
-	BLT end35
-
-loop34:
-	FMOVQ (R8), F0
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVQ (R0), F1
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVQ F0, (R3)
-	ADD   $16, R3, R3
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	SUB   $4, R9, R9
-	CMP   $4, R9
-	BGE   loop34
-
-end35:
-	CBZ   R5, end36
-	FMOVS (R8), F0
-	ADD   R6, R8, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R7, R8, R1
-	VLD1  (R1), V0.S[2]
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
-	FMOVS (R0), F1
-	ADD   R6, R0, R1
-	VLD1  (R1), V1.S[1]
-	ADD   R7, R0, R1
-	VLD1  (R1), V1.S[2]
-	VAND  V11.B16, V1.B16, V1.B16
-	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	ADD   R7, R3, R1
-	VST1  V0.S[2], (R1)
-	ADD   R6, R3, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R3)
-	ADD   R5<<2, R3, R3
-	ADD   R5<<2, R8, R8
-	ADD   R5<<2, R0, R0
-
-end36:
+end4:
 
 end2:
 
 end1:
-	MOVD R4, ret+144(FP)
 	RET
 
 DATA constants<>+0(SB)/8, $0x3f80000000000000

@@ -9,7 +9,7 @@ var records = [numKernels]record{
 		{name: "n", each: true, least: 1, values: func(s shape) []int {
 			return []int{1, s["nr"]/2 - 1, s["nr"] / 2, s["nr"]/2 + 1, s["nr"] - 1, s["nr"], 2 * s["nr"]}
 		}},
-		{name: "k", least: 1, values: func(s shape) []int { return []int{1, 3, 4, 5, 8} }},
+		{name: "k", least: 0, values: func(s shape) []int { return []int{0, 1, 3, 4, 5, 8} }},
 		{name: "next", hint: true, least: 0, values: func(s shape) []int { return []int{0, s["k"] * s["nr"], -s["nr"]} }},
 		{name: "pace", hint: true, least: 0, values: func(s shape) []int { return []int{0, 4 * s["nr"], 3} }},
 		{name: "turn", hint: true, least: 0, values: func(s shape) []int { return []int{0, -64, 3} }},
@@ -317,21 +317,14 @@ var records = [numKernels]record{
 	KernelSoftmaxRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
-	}, params: []param{
-		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"x"}}},
-		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, read: true}},
-		{name: "rows"},
-		{name: "cols"},
-	}},
-	KernelSoftmaxRowsStream: {exact: true, sums: 1, sizes: []size{
-		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
-		{name: "cols", each: true, least: 1, values: rowLengths},
+		{name: "stream", hint: true, least: 0, values: func(s shape) []int { return []int{0, 1} }},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, read: true}},
 		{name: "tmp", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] + 32 }, write: true, scratch: true}},
 		{name: "rows"},
 		{name: "cols"},
+		{name: "stream"},
 	}},
 	KernelExpSumRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
@@ -358,6 +351,7 @@ var records = [numKernels]record{
 	KernelLayerNormRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
+		{name: "stream", hint: true, least: 0, values: func(s shape) []int { return []int{0, 1} }},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, read: true}},
@@ -366,18 +360,7 @@ var records = [numKernels]record{
 		{name: "rows"},
 		{name: "cols"},
 		{name: "eps", values: []float32{1e-05}},
-	}},
-	KernelLayerNormRowsStream: {exact: true, sums: 1, sizes: []size{
-		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
-		{name: "cols", each: true, least: 1, values: rowLengths},
-	}, params: []param{
-		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"x"}}},
-		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, read: true}},
-		{name: "weight", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
-		{name: "bias", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
-		{name: "rows"},
-		{name: "cols"},
-		{name: "eps", values: []float32{1e-05}},
+		{name: "stream"},
 	}},
 	KernelAddLayerNormRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},

@@ -4,91 +4,268 @@
 
 #include "textflag.h"
 
-// func softmaxRowsAVX2(dst []float32, x []float32, rows int, cols int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-64
+// func softmaxRowsAVX2(dst []float32, x []float32, tmp []float32, rows int, cols int, stream int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-96
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	MOVQ         rows+48(FP), DX
-	MOVQ         cols+56(FP), BX
+	MOVQ         cols+80(FP), DX
+	CMPQ         stream+88(FP), $+0
+	JEQ          else1
+	LEAQ         (AX)(DX*4), DX
+	ORQ          AX, DX
+	TESTQ        $0x0000001f, DX
+	JNZ          else1
+	MOVQ         cols+80(FP), DX
 	VMOVUPS      steps8<>+0(SB), Y0
 	VBROADCASTSS f32_49c00000<>+0(SB), Y1
 	VBROADCASTSS f32_c2b00f34<>+0(SB), Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	MOVQ         CX, SI
-	MOVQ         AX, DI
+	MOVQ         CX, BX
+	MOVQ         AX, SI
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	MOVQ         BX, R8
-	ANDQ         $+7, R8
-	LEAQ         lanes8<>+0(SB), R9
-	MOVQ         $0x00000008, R10
-	SUBQ         R8, R10
-	LEAQ         (R9)(R10*4), R9
-	VMOVUPS      (R9), Y7
-	TESTQ        DX, DX
-	JZ           end1
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Y3
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end4
-
-loop3:
-	VMOVUPS (SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	VMOVUPS 32(SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	VMOVUPS 64(SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	VMOVUPS 96(SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	ADDQ    $+128, SI
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop3
-
-end4:
-	CMPQ R9, $+8
-	JLT  end6
+	MOVQ         rows+72(FP), DI
+	TESTQ        DI, DI
+	JZ           end3
+	ADDQ         $+2, DI
+	CMPQ         DI, $+1
+	JLT          end6
 
 loop5:
-	VMOVUPS (SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	ADDQ    $+32, SI
-	SUBQ    $+8, R9
-	CMPQ    R9, $+8
-	JGE     loop5
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else10
+	JMP  end9
 
-end6:
-	TESTQ      R8, R8
-	JZ         end7
-	VMASKMOVPS (SI), Y7, Y4
-	VMOVUPS    f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS  Y7, Y4, Y6, Y6
-	VMAXPS     Y6, Y3, Y3
-	LEAQ       (SI)(R8*4), SI
+else10:
+	CMPQ DI, $+2
+	JGT  else12
+	JMP  end9
 
-end7:
-	VPERM2F128 $0x01, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VSHUFPS    $0x4e, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VSHUFPS    $0xb1, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VMOVAPS    Y3, Y3
-	CMPQ       DX, $+0
-	JGT        else9
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	MOVQ       BX, DX
-	CMPQ       DX, $+32
-	JLT        end12
+else12:
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end15
 
-loop11:
+loop14:
+	MOVQ         tmp_base+48(FP), R8
+	MOVQ         tmp_base+48(FP), R9
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSS f32_ff800000<>+0(SB), Y11
+	MOVQ         DX, R10
+	CMPQ         R10, $+32
+	JLT          end17
+
+loop16:
+	VMOVUPS      (BX), Y6
+	VMAXPS       Y6, Y11, Y11
+	PREFETCHT0   4096(BX)
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VSUBPS       Y12, Y1, Y13
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
+	VPERMPS      Y0, Y12, Y13
+	VPSLLD       $0x14, Y12, Y12
+	VPADDD       Y12, Y13, Y13
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      (R9), Y12
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      Y6, (R8)
+	VMOVNTPS     Y12, (AX)
+	VMOVUPS      32(BX), Y6
+	VMAXPS       Y6, Y11, Y11
+	PREFETCHT0   4128(BX)
+	VMOVUPS      32(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VSUBPS       Y12, Y1, Y13
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
+	VPERMPS      Y0, Y12, Y13
+	VPSLLD       $0x14, Y12, Y12
+	VPADDD       Y12, Y13, Y13
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y6, Y8, Y8
+	VMOVUPS      32(R9), Y12
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      Y6, 32(R8)
+	VMOVNTPS     Y12, 32(AX)
+	VMOVUPS      64(BX), Y6
+	VMAXPS       Y6, Y11, Y11
+	PREFETCHT0   4160(BX)
+	VMOVUPS      64(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VSUBPS       Y12, Y1, Y13
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
+	VPERMPS      Y0, Y12, Y13
+	VPSLLD       $0x14, Y12, Y12
+	VPADDD       Y12, Y13, Y13
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y6, Y9, Y9
+	VMOVUPS      64(R9), Y12
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      Y6, 64(R8)
+	VMOVNTPS     Y12, 64(AX)
+	VMOVUPS      96(BX), Y6
+	VMAXPS       Y6, Y11, Y11
+	PREFETCHT0   4192(BX)
+	VMOVUPS      96(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VSUBPS       Y12, Y1, Y13
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
+	VPERMPS      Y0, Y12, Y13
+	VPSLLD       $0x14, Y12, Y12
+	VPADDD       Y12, Y13, Y13
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y6, Y10, Y10
+	VMOVUPS      96(R9), Y12
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      Y6, 96(R8)
+	VMOVNTPS     Y12, 96(AX)
+	ADDQ         $+128, BX
+	ADDQ         $+128, SI
+	ADDQ         $+128, CX
+	ADDQ         $+128, R8
+	ADDQ         $+128, AX
+	ADDQ         $+128, R9
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JGE          loop16
+
+end17:
+	CMPQ R10, $+8
+	JLT  end19
+
+loop18:
+	VMOVUPS      (BX), Y6
+	VMAXPS       Y6, Y11, Y11
+	PREFETCHT0   4096(BX)
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VSUBPS       Y12, Y1, Y13
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
+	VPERMPS      Y0, Y12, Y13
+	VPSLLD       $0x14, Y12, Y12
+	VPADDD       Y12, Y13, Y13
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      (R9), Y12
+	VMULPS       Y4, Y12, Y12
+	VMOVUPS      Y6, (R8)
+	VMOVNTPS     Y12, (AX)
+	ADDQ         $+32, BX
+	ADDQ         $+32, SI
+	ADDQ         $+32, CX
+	ADDQ         $+32, R8
+	ADDQ         $+32, AX
+	ADDQ         $+32, R9
+	VMOVAPS      Y7, Y6
+	VMOVAPS      Y8, Y7
+	VMOVAPS      Y9, Y8
+	VMOVAPS      Y10, Y9
+	VMOVAPS      Y6, Y10
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JGE          loop18
+
+end19:
+	VMOVAPS      Y5, Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VADDPS       Y9, Y7, Y4
+	VADDPS       Y10, Y8, Y6
+	VADDPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y4
+	VPERM2F128   $0x01, Y11, Y11, Y3
+	VMAXPS       Y3, Y11, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VMAXPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VMAXPS       Y6, Y3, Y3
+	VMOVAPS      Y3, Y3
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop14
+
+end15:
+	ADDQ $+3, DI
+	JMP  end7
+
+end9:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else21
+	JMP  end20
+
+else21:
+	CMPQ DI, $+2
+	JGT  else23
+	JMP  end20
+
+else23:
+	MOVQ         tmp_base+48(FP), R8
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSS f32_ff800000<>+0(SB), Y7
+	MOVQ         DX, R9
+	CMPQ         R9, $+32
+	JLT          end26
+
+loop25:
+	VMOVUPS      (BX), Y6
+	VMAXPS       Y6, Y7, Y7
+	PREFETCHT0   4096(BX)
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -105,7 +282,10 @@ loop11:
 	VPADDD       Y11, Y12, Y12
 	VMULPS       Y12, Y6, Y6
 	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y6, (R8)
+	VMOVUPS      32(BX), Y6
+	VMAXPS       Y6, Y7, Y7
+	PREFETCHT0   4128(BX)
 	VMOVUPS      32(CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -122,7 +302,10 @@ loop11:
 	VPADDD       Y11, Y12, Y12
 	VMULPS       Y12, Y6, Y6
 	VADDPS       Y6, Y8, Y8
-	VMOVUPS      Y6, 32(DI)
+	VMOVUPS      Y6, 32(R8)
+	VMOVUPS      64(BX), Y6
+	VMAXPS       Y6, Y7, Y7
+	PREFETCHT0   4160(BX)
 	VMOVUPS      64(CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -139,7 +322,10 @@ loop11:
 	VPADDD       Y11, Y12, Y12
 	VMULPS       Y12, Y6, Y6
 	VADDPS       Y6, Y9, Y9
-	VMOVUPS      Y6, 64(DI)
+	VMOVUPS      Y6, 64(R8)
+	VMOVUPS      96(BX), Y6
+	VMAXPS       Y6, Y7, Y7
+	PREFETCHT0   4192(BX)
 	VMOVUPS      96(CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -156,18 +342,23 @@ loop11:
 	VPADDD       Y11, Y12, Y12
 	VMULPS       Y12, Y6, Y6
 	VADDPS       Y6, Y10, Y10
-	VMOVUPS      Y6, 96(DI)
-	ADDQ         $+128, DI
+	VMOVUPS      Y6, 96(R8)
+	ADDQ         $+128, BX
+	ADDQ         $+128, SI
 	ADDQ         $+128, CX
-	SUBQ         $+32, DX
-	CMPQ         DX, $+32
-	JGE          loop11
+	ADDQ         $+128, R8
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JGE          loop25
 
-end12:
-	CMPQ DX, $+8
-	JLT  end14
+end26:
+	CMPQ R9, $+8
+	JLT  end28
 
-loop13:
+loop27:
+	VMOVUPS      (BX), Y6
+	VMAXPS       Y6, Y7, Y7
+	PREFETCHT0   4096(BX)
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
@@ -184,258 +375,525 @@ loop13:
 	VPADDD       Y11, Y12, Y12
 	VMULPS       Y12, Y6, Y6
 	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (DI)
-	ADDQ         $+32, DI
+	VMOVUPS      Y6, (R8)
+	ADDQ         $+32, BX
+	ADDQ         $+32, SI
 	ADDQ         $+32, CX
+	ADDQ         $+32, R8
 	VMOVAPS      Y4, Y6
 	VMOVAPS      Y8, Y4
 	VMOVAPS      Y9, Y8
 	VMOVAPS      Y10, Y9
 	VMOVAPS      Y6, Y10
-	SUBQ         $+8, DX
-	CMPQ         DX, $+8
-	JGE          loop13
+	SUBQ         $+8, R9
+	CMPQ         R9, $+8
+	JGE          loop27
 
-end14:
-	TESTQ        R8, R8
-	JZ           end15
-	VMASKMOVPS   (CX), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS    Y7, Y5, Y6, Y6
-	VSUBPS       Y3, Y6, Y3
-	VMAXPS       Y3, Y2, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y3
-	VSUBPS       Y3, Y1, Y1
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y1
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y2
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y1, Y2
-	VPERMPS      Y0, Y3, Y0
-	VPSLLD       $0x14, Y3, Y1
-	VPADDD       Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VANDPS       Y0, Y7, Y1
-	VADDPS       Y1, Y4, Y4
-	VMOVAPS      Y0, Y5
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-
-end15:
+end28:
 	VMOVAPS      Y5, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y0
-	VADDPS       Y9, Y4, Y1
-	VADDPS       Y10, Y8, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y4
-	JMP          end10
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VADDPS       Y9, Y4, Y4
+	VADDPS       Y10, Y8, Y6
+	VADDPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y6
+	VADDPS       Y6, Y4, Y4
+	VDIVPS       Y4, Y3, Y3
+	VMOVAPS      Y3, Y4
+	VPERM2F128   $0x01, Y7, Y7, Y3
+	VMAXPS       Y3, Y7, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y6
+	VMAXPS       Y6, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y6
+	VMAXPS       Y6, Y3, Y3
+	VMOVAPS      Y3, Y3
+	JMP          end7
 
-else9:
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VBROADCASTSS f32_ff800000<>+0(SB), Y8
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end17
+end20:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else30
+	JMP  end29
 
-loop16:
-	VMOVUPS      (SI), Y6
-	VMAXPS       Y6, Y8, Y8
+else30:
+	CMPQ DI, $+1
+	JGT  else32
+	JMP  end29
+
+else32:
+	MOVQ   tmp_base+48(FP), R8
+	MOVQ   tmp_base+48(FP), R9
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   DX, R10
+	CMPQ   R10, $+32
+	JLT    end35
+
+loop34:
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
 	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
 	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (DI)
-	VMOVUPS      32(SI), Y6
-	VMAXPS       Y6, Y8, Y8
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      (R9), Y11
+	VMULPS       Y4, Y11, Y11
+	VMOVUPS      Y6, (R8)
+	VMOVNTPS     Y11, (AX)
 	VMOVUPS      32(CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
 	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
 	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y9, Y9
-	VMOVUPS      Y6, 32(DI)
-	VMOVUPS      64(SI), Y6
-	VMAXPS       Y6, Y8, Y8
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y8, Y8
+	VMOVUPS      32(R9), Y11
+	VMULPS       Y4, Y11, Y11
+	VMOVUPS      Y6, 32(R8)
+	VMOVNTPS     Y11, 32(AX)
 	VMOVUPS      64(CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
 	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
 	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y10, Y10
-	VMOVUPS      Y6, 64(DI)
-	VMOVUPS      96(SI), Y6
-	VMAXPS       Y6, Y8, Y8
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y9, Y9
+	VMOVUPS      64(R9), Y11
+	VMULPS       Y4, Y11, Y11
+	VMOVUPS      Y6, 64(R8)
+	VMOVNTPS     Y11, 64(AX)
 	VMOVUPS      96(CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
 	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
 	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y11, Y11
-	VMOVUPS      Y6, 96(DI)
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y10, Y10
+	VMOVUPS      96(R9), Y11
+	VMULPS       Y4, Y11, Y11
+	VMOVUPS      Y6, 96(R8)
+	VMOVNTPS     Y11, 96(AX)
 	ADDQ         $+128, SI
-	ADDQ         $+128, DI
 	ADDQ         $+128, CX
-	SUBQ         $+32, R9
-	CMPQ         R9, $+32
-	JGE          loop16
+	ADDQ         $+128, R8
+	ADDQ         $+128, AX
+	ADDQ         $+128, R9
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JGE          loop34
 
-end17:
-	CMPQ R9, $+8
-	JLT  end19
+end35:
+	CMPQ R10, $+8
+	JLT  end37
 
-loop18:
-	VMOVUPS      (SI), Y6
-	VMAXPS       Y6, Y8, Y8
+loop36:
 	VMOVUPS      (CX), Y6
 	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
 	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
 	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (DI)
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      (R9), Y11
+	VMULPS       Y4, Y11, Y11
+	VMOVUPS      Y6, (R8)
+	VMOVNTPS     Y11, (AX)
 	ADDQ         $+32, SI
-	ADDQ         $+32, DI
 	ADDQ         $+32, CX
-	VMOVAPS      Y4, Y6
-	VMOVAPS      Y9, Y4
+	ADDQ         $+32, R8
+	ADDQ         $+32, AX
+	ADDQ         $+32, R9
+	VMOVAPS      Y7, Y6
+	VMOVAPS      Y8, Y7
+	VMOVAPS      Y9, Y8
 	VMOVAPS      Y10, Y9
-	VMOVAPS      Y11, Y10
-	VMOVAPS      Y6, Y11
+	VMOVAPS      Y6, Y10
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JGE          loop36
+
+end37:
+	VMOVAPS      Y5, Y6
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
+	VADDPS       Y9, Y7, Y6
+	VADDPS       Y10, Y8, Y7
+	VADDPS       Y7, Y6, Y6
+	VPERM2F128   $0x01, Y6, Y6, Y7
+	VADDPS       Y7, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y7
+	VADDPS       Y7, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y7
+	VADDPS       Y7, Y6, Y6
+	VDIVPS       Y6, Y4, Y4
+	VMOVAPS      Y4, Y4
+	JMP          end7
+
+end29:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else39
+	JMP  end38
+
+else39:
+	MOVQ tmp_base+48(FP), R8
+	MOVQ DX, R9
+	CMPQ R9, $+32
+	JLT  end42
+
+loop41:
+	VMOVUPS  (R8), Y6
+	VMULPS   Y4, Y6, Y6
+	VMOVNTPS Y6, (AX)
+	VMOVUPS  32(R8), Y6
+	VMULPS   Y4, Y6, Y6
+	VMOVNTPS Y6, 32(AX)
+	VMOVUPS  64(R8), Y6
+	VMULPS   Y4, Y6, Y6
+	VMOVNTPS Y6, 64(AX)
+	VMOVUPS  96(R8), Y6
+	VMULPS   Y4, Y6, Y6
+	VMOVNTPS Y6, 96(AX)
+	ADDQ     $+128, AX
+	ADDQ     $+128, R8
+	SUBQ     $+32, R9
+	CMPQ     R9, $+32
+	JGE      loop41
+
+end42:
+	CMPQ R9, $+8
+	JLT  end44
+
+loop43:
+	VMOVUPS  (R8), Y6
+	VMULPS   Y4, Y6, Y6
+	VMOVNTPS Y6, (AX)
+	ADDQ     $+32, AX
+	ADDQ     $+32, R8
+	SUBQ     $+8, R9
+	CMPQ     R9, $+8
+	JGE      loop43
+
+end44:
+end38:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else46
+	JMP  end45
+
+else46:
+	CMPQ DI, $+1
+	JGT  else48
+	JMP  end45
+
+else48:
+	MOVQ   tmp_base+48(FP), R8
+	VXORPS Y4, Y4, Y4
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   DX, R9
+	CMPQ   R9, $+32
+	JLT    end51
+
+loop50:
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y6
+	VPERMPS      Y0, Y10, Y11
+	VPSLLD       $0x14, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VMULPS       Y11, Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VMOVUPS      Y6, (R8)
+	VMOVUPS      32(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y6
+	VPERMPS      Y0, Y10, Y11
+	VPSLLD       $0x14, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VMULPS       Y11, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VMOVUPS      Y6, 32(R8)
+	VMOVUPS      64(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y6
+	VPERMPS      Y0, Y10, Y11
+	VPSLLD       $0x14, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VMULPS       Y11, Y6, Y6
+	VADDPS       Y6, Y8, Y8
+	VMOVUPS      Y6, 64(R8)
+	VMOVUPS      96(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y6
+	VPERMPS      Y0, Y10, Y11
+	VPSLLD       $0x14, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VMULPS       Y11, Y6, Y6
+	VADDPS       Y6, Y9, Y9
+	VMOVUPS      Y6, 96(R8)
+	ADDQ         $+128, SI
+	ADDQ         $+128, CX
+	ADDQ         $+128, R8
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JGE          loop50
+
+end51:
+	CMPQ R9, $+8
+	JLT  end53
+
+loop52:
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y6
+	VPERMPS      Y0, Y10, Y11
+	VPSLLD       $0x14, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VMULPS       Y11, Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VMOVUPS      Y6, (R8)
+	ADDQ         $+32, SI
+	ADDQ         $+32, CX
+	ADDQ         $+32, R8
+	VMOVAPS      Y4, Y6
+	VMOVAPS      Y7, Y4
+	VMOVAPS      Y8, Y7
+	VMOVAPS      Y9, Y8
+	VMOVAPS      Y6, Y9
 	SUBQ         $+8, R9
 	CMPQ         R9, $+8
-	JGE          loop18
+	JGE          loop52
 
-end19:
-	TESTQ        R8, R8
-	JZ           end20
-	VMASKMOVPS   (SI), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS    Y7, Y5, Y6, Y6
-	VMAXPS       Y6, Y8, Y8
-	VMASKMOVPS   (CX), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS    Y7, Y5, Y6, Y6
-	VSUBPS       Y3, Y6, Y3
-	VMAXPS       Y3, Y2, Y3
-	VMOVAPS      Y1, Y5
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y3, Y5
-	VSUBPS       Y5, Y1, Y6
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y3, Y6
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y3
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y6, Y3
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y6, Y3
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y6, Y3
-	VPERMPS      Y0, Y5, Y6
-	VPSLLD       $0x14, Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VANDPS       Y3, Y7, Y5
-	VADDPS       Y5, Y4, Y4
-	VMOVAPS      Y3, Y5
-	LEAQ         (SI)(R8*4), SI
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-
-end20:
+end53:
 	VMOVAPS      Y5, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y9
-	VADDPS       Y9, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y9
-	VADDPS       Y9, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y9
-	VADDPS       Y9, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y4
-	VPERM2F128   $0x01, Y8, Y8, Y3
-	VMAXPS       Y3, Y8, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VMAXPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VMAXPS       Y8, Y3, Y3
-	VMOVAPS      Y3, Y3
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end22
+	VBROADCASTSS f32_3f800000<>+0(SB), Y6
+	VADDPS       Y8, Y4, Y4
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y4, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMOVAPS      Y4, Y4
 
-loop21:
+end45:
+	CMPQ DI, $+2
+	JGT  else55
+	JMP  end54
+
+else55:
+	VBROADCASTSS f32_ff800000<>+0(SB), Y3
+	MOVQ         DX, R8
+	CMPQ         R8, $+32
+	JLT          end58
+
+loop57:
+	VMOVUPS    (BX), Y6
+	VMAXPS     Y6, Y3, Y3
+	PREFETCHT0 4096(BX)
+	VMOVUPS    32(BX), Y6
+	VMAXPS     Y6, Y3, Y3
+	PREFETCHT0 4128(BX)
+	VMOVUPS    64(BX), Y6
+	VMAXPS     Y6, Y3, Y3
+	PREFETCHT0 4160(BX)
+	VMOVUPS    96(BX), Y6
+	VMAXPS     Y6, Y3, Y3
+	PREFETCHT0 4192(BX)
+	ADDQ       $+128, BX
+	SUBQ       $+32, R8
+	CMPQ       R8, $+32
+	JGE        loop57
+
+end58:
+	CMPQ R8, $+8
+	JLT  end60
+
+loop59:
+	VMOVUPS    (BX), Y6
+	VMAXPS     Y6, Y3, Y3
+	PREFETCHT0 4096(BX)
+	ADDQ       $+32, BX
+	SUBQ       $+8, R8
+	CMPQ       R8, $+8
+	JGE        loop59
+
+end60:
+	VPERM2F128 $0x01, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y6
+	VMAXPS     Y6, Y3, Y3
+	VMOVAPS    Y3, Y3
+
+end54:
+end7:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop5
+
+end6:
+end3:
+	SFENCE
+	JMP end2
+
+else1:
+	MOVQ         cols+80(FP), DX
+	VMOVUPS      steps8<>+0(SB), Y0
+	VBROADCASTSS f32_49c00000<>+0(SB), Y1
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         CX, BX
+	MOVQ         AX, SI
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	MOVQ         DX, DI
+	ANDQ         $+7, DI
+	LEAQ         lanes8<>+0(SB), R8
+	MOVQ         $0x00000008, R9
+	SUBQ         DI, R9
+	LEAQ         (R8)(R9*4), R8
+	VMOVUPS      (R8), Y7
+	MOVQ         rows+72(FP), R8
+	TESTQ        R8, R8
+	JZ           end61
+	ADDQ         $+2, R8
+	CMPQ         R8, $+1
+	JLT          end64
+
+loop63:
+	MOVQ rows+72(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else68
+	JMP  end67
+
+else68:
+	CMPQ R8, $+2
+	JGT  else70
+	JMP  end67
+
+else70:
+	SUBQ $0x02, R8
+	CMPQ R8, $+1
+	JLT  end73
+
+loop72:
 	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
 	VXORPS       Y11, Y11, Y11
 	VBROADCASTSS f32_ff800000<>+0(SB), Y12
-	MOVQ         BX, R9
+	MOVQ         DX, R9
 	CMPQ         R9, $+32
-	JLT          end24
+	JLT          end75
 
-loop23:
-	VMOVUPS      (SI), Y13
+loop74:
+	VMOVUPS      (BX), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      (CX), Y13
 	VSUBPS       Y3, Y13, Y13
@@ -455,9 +913,9 @@ loop23:
 	VADDPS       Y13, Y8, Y8
 	VMOVUPS      (AX), Y14
 	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, (DI)
+	VMOVUPS      Y13, (SI)
 	VMOVUPS      Y14, (AX)
-	VMOVUPS      32(SI), Y13
+	VMOVUPS      32(BX), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      32(CX), Y13
 	VSUBPS       Y3, Y13, Y13
@@ -477,9 +935,9 @@ loop23:
 	VADDPS       Y13, Y9, Y9
 	VMOVUPS      32(AX), Y14
 	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, 32(DI)
+	VMOVUPS      Y13, 32(SI)
 	VMOVUPS      Y14, 32(AX)
-	VMOVUPS      64(SI), Y13
+	VMOVUPS      64(BX), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      64(CX), Y13
 	VSUBPS       Y3, Y13, Y13
@@ -499,9 +957,9 @@ loop23:
 	VADDPS       Y13, Y10, Y10
 	VMOVUPS      64(AX), Y14
 	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, 64(DI)
+	VMOVUPS      Y13, 64(SI)
 	VMOVUPS      Y14, 64(AX)
-	VMOVUPS      96(SI), Y13
+	VMOVUPS      96(BX), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      96(CX), Y13
 	VSUBPS       Y3, Y13, Y13
@@ -521,22 +979,22 @@ loop23:
 	VADDPS       Y13, Y11, Y11
 	VMOVUPS      96(AX), Y14
 	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, 96(DI)
+	VMOVUPS      Y13, 96(SI)
 	VMOVUPS      Y14, 96(AX)
+	ADDQ         $+128, BX
 	ADDQ         $+128, SI
-	ADDQ         $+128, DI
 	ADDQ         $+128, CX
 	ADDQ         $+128, AX
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JGE          loop23
+	JGE          loop74
 
-end24:
+end75:
 	CMPQ R9, $+8
-	JLT  end26
+	JLT  end77
 
-loop25:
-	VMOVUPS      (SI), Y13
+loop76:
+	VMOVUPS      (BX), Y13
 	VMAXPS       Y13, Y12, Y12
 	VMOVUPS      (CX), Y13
 	VSUBPS       Y3, Y13, Y13
@@ -556,10 +1014,10 @@ loop25:
 	VADDPS       Y13, Y8, Y8
 	VMOVUPS      (AX), Y14
 	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, (DI)
+	VMOVUPS      Y13, (SI)
 	VMOVUPS      Y14, (AX)
+	ADDQ         $+32, BX
 	ADDQ         $+32, SI
-	ADDQ         $+32, DI
 	ADDQ         $+32, CX
 	ADDQ         $+32, AX
 	VMOVAPS      Y8, Y13
@@ -569,12 +1027,12 @@ loop25:
 	VMOVAPS      Y13, Y11
 	SUBQ         $+8, R9
 	CMPQ         R9, $+8
-	JGE          loop25
+	JGE          loop76
 
-end26:
-	TESTQ        R8, R8
-	JZ           end27
-	VMASKMOVPS   (SI), Y7, Y5
+end77:
+	TESTQ        DI, DI
+	JZ           end78
+	VMASKMOVPS   (BX), Y7, Y5
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y13
 	VBLENDVPS    Y7, Y5, Y13, Y13
 	VMAXPS       Y13, Y12, Y12
@@ -600,12 +1058,12 @@ end26:
 	VMULPS       Y4, Y6, Y4
 	VMOVAPS      Y3, Y5
 	VMASKMOVPS   Y4, Y7, (AX)
-	LEAQ         (SI)(R8*4), SI
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (AX)(R8*4), AX
+	LEAQ         (BX)(DI*4), BX
+	LEAQ         (SI)(DI*4), SI
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (AX)(DI*4), AX
 
-end27:
+end78:
 	VMOVAPS      Y5, Y6
 	VBROADCASTSS f32_3f800000<>+0(SB), Y3
 	VADDPS       Y10, Y8, Y4
@@ -626,233 +1084,301 @@ end27:
 	VSHUFPS      $0xb1, Y3, Y3, Y8
 	VMAXPS       Y8, Y3, Y3
 	VMOVAPS      Y3, Y3
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop21
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop72
 
-end22:
+end73:
+	ADDQ $+3, R8
+	JMP  end65
+
+end67:
+	MOVQ rows+72(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else80
+	JMP  end79
+
+else80:
+	MOVQ DX, R9
+	CMPQ R9, $+32
+	JLT  end83
+
+loop82:
+	VMOVUPS (AX), Y8
+	VMULPS  Y4, Y8, Y8
+	VMOVUPS Y8, (AX)
+	VMOVUPS 32(AX), Y8
+	VMULPS  Y4, Y8, Y8
+	VMOVUPS Y8, 32(AX)
+	VMOVUPS 64(AX), Y8
+	VMULPS  Y4, Y8, Y8
+	VMOVUPS Y8, 64(AX)
+	VMOVUPS 96(AX), Y8
+	VMULPS  Y4, Y8, Y8
+	VMOVUPS Y8, 96(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop82
+
+end83:
+	CMPQ R9, $+8
+	JLT  end85
+
+loop84:
+	VMOVUPS (AX), Y8
+	VMULPS  Y4, Y8, Y8
+	VMOVUPS Y8, (AX)
+	ADDQ    $+32, AX
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
+	JGE     loop84
+
+end85:
+	TESTQ      DI, DI
+	JZ         end86
+	VMULPS     Y4, Y6, Y8
+	VMASKMOVPS Y8, Y7, (AX)
+	LEAQ       (AX)(DI*4), AX
+
+end86:
+end79:
+	MOVQ rows+72(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+0
+	JGT  else88
+	JMP  end87
+
+else88:
+	CMPQ R8, $+1
+	JGT  else90
+	JMP  end87
+
+else90:
+	VXORPS Y4, Y4, Y4
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   BX, DX
-	CMPQ   DX, $+32
-	JLT    end29
+	MOVQ   DX, R9
+	CMPQ   R9, $+32
+	JLT    end93
 
-loop28:
-	VMOVUPS      (CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y8, Y8
-	VMOVUPS      (AX), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, (DI)
-	VMOVUPS      Y13, (AX)
-	VMOVUPS      32(CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y9, Y9
-	VMOVUPS      32(AX), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, 32(DI)
-	VMOVUPS      Y13, 32(AX)
-	VMOVUPS      64(CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y10, Y10
-	VMOVUPS      64(AX), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, 64(DI)
-	VMOVUPS      Y13, 64(AX)
-	VMOVUPS      96(CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y11, Y11
-	VMOVUPS      96(AX), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, 96(DI)
-	VMOVUPS      Y13, 96(AX)
-	ADDQ         $+128, DI
+loop92:
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VMOVUPS      Y6, (SI)
+	VMOVUPS      32(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y8, Y8
+	VMOVUPS      Y6, 32(SI)
+	VMOVUPS      64(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y9, Y9
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      96(CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y10, Y10
+	VMOVUPS      Y6, 96(SI)
+	ADDQ         $+128, SI
 	ADDQ         $+128, CX
-	ADDQ         $+128, AX
-	SUBQ         $+32, DX
-	CMPQ         DX, $+32
-	JGE          loop28
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JGE          loop92
 
-end29:
-	CMPQ DX, $+8
-	JLT  end31
+end93:
+	CMPQ R9, $+8
+	JLT  end95
 
-loop30:
-	VMOVUPS      (CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y8, Y8
-	VMOVUPS      (AX), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, (DI)
-	VMOVUPS      Y13, (AX)
-	ADDQ         $+32, DI
+loop94:
+	VMOVUPS      (CX), Y6
+	VSUBPS       Y3, Y6, Y6
+	VMAXPS       Y6, Y2, Y6
+	VMOVAPS      Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
+	VSUBPS       Y11, Y1, Y12
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
+	VPERMPS      Y0, Y11, Y12
+	VPSLLD       $0x14, Y11, Y11
+	VPADDD       Y11, Y12, Y12
+	VMULPS       Y12, Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VMOVUPS      Y6, (SI)
+	ADDQ         $+32, SI
 	ADDQ         $+32, CX
-	ADDQ         $+32, AX
-	VMOVAPS      Y8, Y12
+	VMOVAPS      Y4, Y6
+	VMOVAPS      Y8, Y4
 	VMOVAPS      Y9, Y8
 	VMOVAPS      Y10, Y9
-	VMOVAPS      Y11, Y10
-	VMOVAPS      Y12, Y11
-	SUBQ         $+8, DX
-	CMPQ         DX, $+8
-	JGE          loop30
+	VMOVAPS      Y6, Y10
+	SUBQ         $+8, R9
+	CMPQ         R9, $+8
+	JGE          loop94
 
-end31:
-	TESTQ        R8, R8
-	JZ           end32
+end95:
+	TESTQ        DI, DI
+	JZ           end96
 	VMASKMOVPS   (CX), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y12
-	VBLENDVPS    Y7, Y5, Y12, Y12
-	VSUBPS       Y3, Y12, Y3
-	VMAXPS       Y3, Y2, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y3
-	VSUBPS       Y3, Y1, Y1
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y1
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y2
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y1, Y2
-	VPERMPS      Y0, Y3, Y0
-	VPSLLD       $0x14, Y3, Y1
-	VPADDD       Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VANDPS       Y0, Y7, Y1
-	VADDPS       Y1, Y8, Y8
-	VMULPS       Y4, Y6, Y1
-	VMOVAPS      Y0, Y5
-	VMASKMOVPS   Y1, Y7, (AX)
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (AX)(R8*4), AX
+	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
+	VBLENDVPS    Y7, Y5, Y6, Y6
+	VSUBPS       Y3, Y6, Y5
+	VMAXPS       Y5, Y2, Y5
+	VMOVAPS      Y1, Y6
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y5, Y6
+	VSUBPS       Y6, Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y5, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y5
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y5
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y5
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y5
+	VPERMPS      Y0, Y6, Y11
+	VPSLLD       $0x14, Y6, Y6
+	VPADDD       Y6, Y11, Y11
+	VMULPS       Y11, Y5, Y5
+	VANDPS       Y5, Y7, Y6
+	VADDPS       Y6, Y4, Y4
+	VMOVAPS      Y5, Y5
+	LEAQ         (SI)(DI*4), SI
+	LEAQ         (CX)(DI*4), CX
 
-end32:
+end96:
 	VMOVAPS      Y5, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y0
-	VADDPS       Y10, Y8, Y1
-	VADDPS       Y11, Y9, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y4
+	VBROADCASTSS f32_3f800000<>+0(SB), Y11
+	VADDPS       Y9, Y4, Y4
+	VADDPS       Y10, Y8, Y8
+	VADDPS       Y8, Y4, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y8
+	VADDPS       Y8, Y4, Y4
+	VDIVPS       Y4, Y11, Y4
+	VMOVAPS      Y4, Y4
 
-end10:
-	MOVQ BX, CX
-	CMPQ CX, $+32
-	JLT  end34
+end87:
+	CMPQ R8, $+2
+	JGT  else98
+	JMP  end97
 
-loop33:
-	VMOVUPS (AX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(AX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(AX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(AX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	SUBQ    $+32, CX
-	CMPQ    CX, $+32
-	JGE     loop33
+else98:
+	VBROADCASTSS f32_ff800000<>+0(SB), Y3
+	MOVQ         DX, R9
+	CMPQ         R9, $+32
+	JLT          end101
 
-end34:
-	CMPQ CX, $+8
-	JLT  end36
+loop100:
+	VMOVUPS (BX), Y8
+	VMAXPS  Y8, Y3, Y3
+	VMOVUPS 32(BX), Y8
+	VMAXPS  Y8, Y3, Y3
+	VMOVUPS 64(BX), Y8
+	VMAXPS  Y8, Y3, Y3
+	VMOVUPS 96(BX), Y8
+	VMAXPS  Y8, Y3, Y3
+	ADDQ    $+128, BX
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop100
 
-loop35:
-	VMOVUPS (AX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	SUBQ    $+8, CX
-	CMPQ    CX, $+8
-	JGE     loop35
+end101:
+	CMPQ R9, $+8
+	JLT  end103
 
-end36:
-	TESTQ      R8, R8
-	JZ         end37
-	VMULPS     Y4, Y6, Y0
-	VMASKMOVPS Y0, Y7, (AX)
-	LEAQ       (AX)(R8*4), AX
+loop102:
+	VMOVUPS (BX), Y8
+	VMAXPS  Y8, Y3, Y3
+	ADDQ    $+32, BX
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
+	JGE     loop102
 
-end37:
-end1:
+end103:
+	TESTQ      DI, DI
+	JZ         end104
+	VMASKMOVPS (BX), Y7, Y8
+	VMOVUPS    f32x8_ff800000<>+0(SB), Y9
+	VBLENDVPS  Y7, Y8, Y9, Y9
+	VMAXPS     Y9, Y3, Y3
+	LEAQ       (BX)(DI*4), BX
+
+end104:
+	VPERM2F128 $0x01, Y3, Y3, Y8
+	VMAXPS     Y8, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y8
+	VMAXPS     Y8, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y8
+	VMAXPS     Y8, Y3, Y3
+	VMOVAPS    Y3, Y3
+
+end97:
+end65:
+	SUBQ $+1, R8
+	CMPQ R8, $+1
+	JGE  loop63
+
+end64:
+end61:
+end2:
 	VZEROUPPER
 	RET
 
@@ -872,36 +1398,8 @@ GLOBL f32_49c00000<>(SB), RODATA|NOPTR, $4
 DATA f32_c2b00f34<>+0(SB)/4, $0xc2b00f34
 GLOBL f32_c2b00f34<>(SB), RODATA|NOPTR, $4
 
-DATA lanes8<>+0(SB)/4, $0xffffffff
-DATA lanes8<>+4(SB)/4, $0xffffffff
-DATA lanes8<>+8(SB)/4, $0xffffffff
-DATA lanes8<>+12(SB)/4, $0xffffffff
-DATA lanes8<>+16(SB)/4, $0xffffffff
-DATA lanes8<>+20(SB)/4, $0xffffffff
-DATA lanes8<>+24(SB)/4, $0xffffffff
-DATA lanes8<>+28(SB)/4, $0xffffffff
-DATA lanes8<>+32(SB)/4, $0x00000000
-DATA lanes8<>+36(SB)/4, $0x00000000
-DATA lanes8<>+40(SB)/4, $0x00000000
-DATA lanes8<>+44(SB)/4, $0x00000000
-DATA lanes8<>+48(SB)/4, $0x00000000
-DATA lanes8<>+52(SB)/4, $0x00000000
-DATA lanes8<>+56(SB)/4, $0x00000000
-DATA lanes8<>+60(SB)/4, $0x00000000
-GLOBL lanes8<>(SB), RODATA|NOPTR, $64
-
 DATA f32_ff800000<>+0(SB)/4, $0xff800000
 GLOBL f32_ff800000<>(SB), RODATA|NOPTR, $4
-
-DATA f32x8_ff800000<>+0(SB)/4, $0xff800000
-DATA f32x8_ff800000<>+4(SB)/4, $0xff800000
-DATA f32x8_ff800000<>+8(SB)/4, $0xff800000
-DATA f32x8_ff800000<>+12(SB)/4, $0xff800000
-DATA f32x8_ff800000<>+16(SB)/4, $0xff800000
-DATA f32x8_ff800000<>+20(SB)/4, $0xff800000
-DATA f32x8_ff800000<>+24(SB)/4, $0xff800000
-DATA f32x8_ff800000<>+28(SB)/4, $0xff800000
-GLOBL f32x8_ff800000<>(SB), RODATA|NOPTR, $32
 
 DATA f32x8_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
 DATA f32x8_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
@@ -949,1632 +1447,33 @@ GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 DATA f32_3f800000<>+0(SB)/4, $0x3f800000
 GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
 
-// func softmaxRowsStreamAVX2(dst []float32, x []float32, tmp []float32, rows int, cols int)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·softmaxRowsStreamAVX2(SB), NOSPLIT, $0-88
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         cols+80(FP), DX
-	LEAQ         (AX)(DX*4), DX
-	ORQ          AX, DX
-	TESTQ        $0x0000001f, DX
-	JNZ          else1
-	MOVQ         rows+72(FP), DX
-	MOVQ         cols+80(FP), BX
-	VMOVUPS      steps8<>+0(SB), Y0
-	VBROADCASTSS f32_49c00000<>+0(SB), Y1
-	VBROADCASTSS f32_c2b00f34<>+0(SB), Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         CX, SI
-	MOVQ         AX, DI
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y3, Y3, Y3
-	TESTQ        DX, DX
-	JZ           end3
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Y3
-	MOVQ         BX, R8
-	CMPQ         R8, $+32
-	JLT          end6
+DATA lanes8<>+0(SB)/4, $0xffffffff
+DATA lanes8<>+4(SB)/4, $0xffffffff
+DATA lanes8<>+8(SB)/4, $0xffffffff
+DATA lanes8<>+12(SB)/4, $0xffffffff
+DATA lanes8<>+16(SB)/4, $0xffffffff
+DATA lanes8<>+20(SB)/4, $0xffffffff
+DATA lanes8<>+24(SB)/4, $0xffffffff
+DATA lanes8<>+28(SB)/4, $0xffffffff
+DATA lanes8<>+32(SB)/4, $0x00000000
+DATA lanes8<>+36(SB)/4, $0x00000000
+DATA lanes8<>+40(SB)/4, $0x00000000
+DATA lanes8<>+44(SB)/4, $0x00000000
+DATA lanes8<>+48(SB)/4, $0x00000000
+DATA lanes8<>+52(SB)/4, $0x00000000
+DATA lanes8<>+56(SB)/4, $0x00000000
+DATA lanes8<>+60(SB)/4, $0x00000000
+GLOBL lanes8<>(SB), RODATA|NOPTR, $64
 
-loop5:
-	VMOVUPS    (SI), Y4
-	VMAXPS     Y4, Y3, Y3
-	PREFETCHT0 4096(SI)
-	VMOVUPS    32(SI), Y4
-	VMAXPS     Y4, Y3, Y3
-	PREFETCHT0 4128(SI)
-	VMOVUPS    64(SI), Y4
-	VMAXPS     Y4, Y3, Y3
-	PREFETCHT0 4160(SI)
-	VMOVUPS    96(SI), Y4
-	VMAXPS     Y4, Y3, Y3
-	PREFETCHT0 4192(SI)
-	ADDQ       $+128, SI
-	SUBQ       $+32, R8
-	CMPQ       R8, $+32
-	JGE        loop5
-
-end6:
-	CMPQ R8, $+8
-	JLT  end8
-
-loop7:
-	VMOVUPS    (SI), Y4
-	VMAXPS     Y4, Y3, Y3
-	PREFETCHT0 4096(SI)
-	ADDQ       $+32, SI
-	SUBQ       $+8, R8
-	CMPQ       R8, $+8
-	JGE        loop7
-
-end8:
-	VPERM2F128 $0x01, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VSHUFPS    $0x4e, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VSHUFPS    $0xb1, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VMOVAPS    Y3, Y3
-	CMPQ       DX, $+0
-	JGT        else10
-	MOVQ       tmp_base+48(FP), DX
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	MOVQ       BX, SI
-	CMPQ       SI, $+32
-	JLT        end13
-
-loop12:
-	VMOVUPS      (CX), Y9
-	VSUBPS       Y3, Y9, Y9
-	VMAXPS       Y9, Y2, Y9
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y11
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y9
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y9
-	VPERMPS      Y0, Y10, Y11
-	VPSLLD       $0x14, Y10, Y10
-	VPADDD       Y10, Y11, Y11
-	VMULPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VMOVUPS      Y9, (DX)
-	VMOVUPS      32(CX), Y9
-	VSUBPS       Y3, Y9, Y9
-	VMAXPS       Y9, Y2, Y9
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y11
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y9
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y9
-	VPERMPS      Y0, Y10, Y11
-	VPSLLD       $0x14, Y10, Y10
-	VPADDD       Y10, Y11, Y11
-	VMULPS       Y11, Y9, Y9
-	VADDPS       Y9, Y6, Y6
-	VMOVUPS      Y9, 32(DX)
-	VMOVUPS      64(CX), Y9
-	VSUBPS       Y3, Y9, Y9
-	VMAXPS       Y9, Y2, Y9
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y11
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y9
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y9
-	VPERMPS      Y0, Y10, Y11
-	VPSLLD       $0x14, Y10, Y10
-	VPADDD       Y10, Y11, Y11
-	VMULPS       Y11, Y9, Y9
-	VADDPS       Y9, Y7, Y7
-	VMOVUPS      Y9, 64(DX)
-	VMOVUPS      96(CX), Y9
-	VSUBPS       Y3, Y9, Y9
-	VMAXPS       Y9, Y2, Y9
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y11
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y9
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y9
-	VPERMPS      Y0, Y10, Y11
-	VPSLLD       $0x14, Y10, Y10
-	VPADDD       Y10, Y11, Y11
-	VMULPS       Y11, Y9, Y9
-	VADDPS       Y9, Y8, Y8
-	VMOVUPS      Y9, 96(DX)
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, DX
-	SUBQ         $+32, SI
-	CMPQ         SI, $+32
-	JGE          loop12
-
-end13:
-	CMPQ SI, $+8
-	JLT  end15
-
-loop14:
-	VMOVUPS      (CX), Y9
-	VSUBPS       Y3, Y9, Y9
-	VMAXPS       Y9, Y2, Y9
-	VMOVAPS      Y1, Y10
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y10
-	VSUBPS       Y10, Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y11
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y9
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y9
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y9
-	VPERMPS      Y0, Y10, Y11
-	VPSLLD       $0x14, Y10, Y10
-	VPADDD       Y10, Y11, Y11
-	VMULPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VMOVUPS      Y9, (DX)
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	VMOVAPS      Y4, Y9
-	VMOVAPS      Y6, Y4
-	VMOVAPS      Y7, Y6
-	VMOVAPS      Y8, Y7
-	VMOVAPS      Y9, Y8
-	SUBQ         $+8, SI
-	CMPQ         SI, $+8
-	JGE          loop14
-
-end15:
-	VMOVAPS      Y5, Y3
-	VBROADCASTSS f32_3f800000<>+0(SB), Y0
-	VADDPS       Y7, Y4, Y1
-	VADDPS       Y8, Y6, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y4
-	JMP          end11
-
-else10:
-	MOVQ         tmp_base+48(FP), R8
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VBROADCASTSS f32_ff800000<>+0(SB), Y6
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end17
-
-loop16:
-	VMOVUPS      (SI), Y10
-	VMAXPS       Y10, Y6, Y6
-	PREFETCHT0   4096(SI)
-	VMOVUPS      (CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VMOVUPS      Y10, (R8)
-	VMOVUPS      32(SI), Y10
-	VMAXPS       Y10, Y6, Y6
-	PREFETCHT0   4128(SI)
-	VMOVUPS      32(CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y7, Y7
-	VMOVUPS      Y10, 32(R8)
-	VMOVUPS      64(SI), Y10
-	VMAXPS       Y10, Y6, Y6
-	PREFETCHT0   4160(SI)
-	VMOVUPS      64(CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y8, Y8
-	VMOVUPS      Y10, 64(R8)
-	VMOVUPS      96(SI), Y10
-	VMAXPS       Y10, Y6, Y6
-	PREFETCHT0   4192(SI)
-	VMOVUPS      96(CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y9, Y9
-	VMOVUPS      Y10, 96(R8)
-	ADDQ         $+128, SI
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, R8
-	SUBQ         $+32, R9
-	CMPQ         R9, $+32
-	JGE          loop16
-
-end17:
-	CMPQ R9, $+8
-	JLT  end19
-
-loop18:
-	VMOVUPS      (SI), Y10
-	VMAXPS       Y10, Y6, Y6
-	PREFETCHT0   4096(SI)
-	VMOVUPS      (CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VMOVUPS      Y10, (R8)
-	ADDQ         $+32, SI
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, R8
-	VMOVAPS      Y4, Y10
-	VMOVAPS      Y7, Y4
-	VMOVAPS      Y8, Y7
-	VMOVAPS      Y9, Y8
-	VMOVAPS      Y10, Y9
-	SUBQ         $+8, R9
-	CMPQ         R9, $+8
-	JGE          loop18
-
-end19:
-	VMOVAPS      Y5, Y3
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VADDPS       Y8, Y4, Y4
-	VADDPS       Y9, Y7, Y7
-	VADDPS       Y7, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y4
-	VPERM2F128   $0x01, Y6, Y6, Y3
-	VMAXPS       Y3, Y6, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VMAXPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VMAXPS       Y6, Y3, Y3
-	VMOVAPS      Y3, Y3
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end21
-
-loop20:
-	MOVQ         tmp_base+48(FP), R8
-	MOVQ         tmp_base+48(FP), R9
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VBROADCASTSS f32_ff800000<>+0(SB), Y10
-	MOVQ         BX, R10
-	CMPQ         R10, $+32
-	JLT          end23
-
-loop22:
-	VMOVUPS      (SI), Y11
-	VMAXPS       Y11, Y10, Y10
-	PREFETCHT0   4096(SI)
-	VMOVUPS      (CX), Y11
-	VSUBPS       Y3, Y11, Y11
-	VMAXPS       Y11, Y2, Y11
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y11
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y11
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y11, Y11
-	VADDPS       Y11, Y6, Y6
-	VMOVUPS      (R9), Y12
-	VMULPS       Y4, Y12, Y12
-	VMOVUPS      Y11, (R8)
-	VMOVNTPS     Y12, (AX)
-	VMOVUPS      32(SI), Y11
-	VMAXPS       Y11, Y10, Y10
-	PREFETCHT0   4128(SI)
-	VMOVUPS      32(CX), Y11
-	VSUBPS       Y3, Y11, Y11
-	VMAXPS       Y11, Y2, Y11
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y11
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y11
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y11, Y11
-	VADDPS       Y11, Y7, Y7
-	VMOVUPS      32(R9), Y12
-	VMULPS       Y4, Y12, Y12
-	VMOVUPS      Y11, 32(R8)
-	VMOVNTPS     Y12, 32(AX)
-	VMOVUPS      64(SI), Y11
-	VMAXPS       Y11, Y10, Y10
-	PREFETCHT0   4160(SI)
-	VMOVUPS      64(CX), Y11
-	VSUBPS       Y3, Y11, Y11
-	VMAXPS       Y11, Y2, Y11
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y11
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y11
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y11, Y11
-	VADDPS       Y11, Y8, Y8
-	VMOVUPS      64(R9), Y12
-	VMULPS       Y4, Y12, Y12
-	VMOVUPS      Y11, 64(R8)
-	VMOVNTPS     Y12, 64(AX)
-	VMOVUPS      96(SI), Y11
-	VMAXPS       Y11, Y10, Y10
-	PREFETCHT0   4192(SI)
-	VMOVUPS      96(CX), Y11
-	VSUBPS       Y3, Y11, Y11
-	VMAXPS       Y11, Y2, Y11
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y11
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y11
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y11, Y11
-	VADDPS       Y11, Y9, Y9
-	VMOVUPS      96(R9), Y12
-	VMULPS       Y4, Y12, Y12
-	VMOVUPS      Y11, 96(R8)
-	VMOVNTPS     Y12, 96(AX)
-	ADDQ         $+128, SI
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, R8
-	ADDQ         $+128, AX
-	ADDQ         $+128, R9
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JGE          loop22
-
-end23:
-	CMPQ R10, $+8
-	JLT  end25
-
-loop24:
-	VMOVUPS      (SI), Y11
-	VMAXPS       Y11, Y10, Y10
-	PREFETCHT0   4096(SI)
-	VMOVUPS      (CX), Y11
-	VSUBPS       Y3, Y11, Y11
-	VMAXPS       Y11, Y2, Y11
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y11, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y11
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y11
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y11
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y11, Y11
-	VADDPS       Y11, Y6, Y6
-	VMOVUPS      (R9), Y12
-	VMULPS       Y4, Y12, Y12
-	VMOVUPS      Y11, (R8)
-	VMOVNTPS     Y12, (AX)
-	ADDQ         $+32, SI
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, R8
-	ADDQ         $+32, AX
-	ADDQ         $+32, R9
-	VMOVAPS      Y6, Y11
-	VMOVAPS      Y7, Y6
-	VMOVAPS      Y8, Y7
-	VMOVAPS      Y9, Y8
-	VMOVAPS      Y11, Y9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
-	JGE          loop24
-
-end25:
-	VMOVAPS      Y5, Y3
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VADDPS       Y8, Y6, Y4
-	VADDPS       Y9, Y7, Y6
-	VADDPS       Y6, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y4
-	VPERM2F128   $0x01, Y10, Y10, Y3
-	VMAXPS       Y3, Y10, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VMAXPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VMAXPS       Y6, Y3, Y3
-	VMOVAPS      Y3, Y3
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop20
-
-end21:
-	MOVQ   tmp_base+48(FP), DX
-	MOVQ   tmp_base+48(FP), SI
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end27
-
-loop26:
-	VMOVUPS      (CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y6, Y6
-	VMOVUPS      (SI), Y11
-	VMULPS       Y4, Y11, Y11
-	VMOVUPS      Y10, (DX)
-	VMOVNTPS     Y11, (AX)
-	VMOVUPS      32(CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y7, Y7
-	VMOVUPS      32(SI), Y11
-	VMULPS       Y4, Y11, Y11
-	VMOVUPS      Y10, 32(DX)
-	VMOVNTPS     Y11, 32(AX)
-	VMOVUPS      64(CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y8, Y8
-	VMOVUPS      64(SI), Y11
-	VMULPS       Y4, Y11, Y11
-	VMOVUPS      Y10, 64(DX)
-	VMOVNTPS     Y11, 64(AX)
-	VMOVUPS      96(CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y9, Y9
-	VMOVUPS      96(SI), Y11
-	VMULPS       Y4, Y11, Y11
-	VMOVUPS      Y10, 96(DX)
-	VMOVNTPS     Y11, 96(AX)
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, DX
-	ADDQ         $+128, AX
-	ADDQ         $+128, SI
-	SUBQ         $+32, R8
-	CMPQ         R8, $+32
-	JGE          loop26
-
-end27:
-	CMPQ R8, $+8
-	JLT  end29
-
-loop28:
-	VMOVUPS      (CX), Y10
-	VSUBPS       Y3, Y10, Y10
-	VMAXPS       Y10, Y2, Y10
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y10, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y10
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y10
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y10
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y10, Y10
-	VADDPS       Y10, Y6, Y6
-	VMOVUPS      (SI), Y11
-	VMULPS       Y4, Y11, Y11
-	VMOVUPS      Y10, (DX)
-	VMOVNTPS     Y11, (AX)
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	ADDQ         $+32, AX
-	ADDQ         $+32, SI
-	VMOVAPS      Y6, Y10
-	VMOVAPS      Y7, Y6
-	VMOVAPS      Y8, Y7
-	VMOVAPS      Y9, Y8
-	VMOVAPS      Y10, Y9
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JGE          loop28
-
-end29:
-	VMOVAPS      Y5, Y3
-	VBROADCASTSS f32_3f800000<>+0(SB), Y0
-	VADDPS       Y8, Y6, Y1
-	VADDPS       Y9, Y7, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y4
-
-end11:
-	MOVQ tmp_base+48(FP), CX
-	MOVQ BX, DX
-	CMPQ DX, $+32
-	JLT  end31
-
-loop30:
-	VMOVUPS  (CX), Y0
-	VMULPS   Y4, Y0, Y0
-	VMOVNTPS Y0, (AX)
-	VMOVUPS  32(CX), Y0
-	VMULPS   Y4, Y0, Y0
-	VMOVNTPS Y0, 32(AX)
-	VMOVUPS  64(CX), Y0
-	VMULPS   Y4, Y0, Y0
-	VMOVNTPS Y0, 64(AX)
-	VMOVUPS  96(CX), Y0
-	VMULPS   Y4, Y0, Y0
-	VMOVNTPS Y0, 96(AX)
-	ADDQ     $+128, AX
-	ADDQ     $+128, CX
-	SUBQ     $+32, DX
-	CMPQ     DX, $+32
-	JGE      loop30
-
-end31:
-	CMPQ DX, $+8
-	JLT  end33
-
-loop32:
-	VMOVUPS  (CX), Y0
-	VMULPS   Y4, Y0, Y0
-	VMOVNTPS Y0, (AX)
-	ADDQ     $+32, AX
-	ADDQ     $+32, CX
-	SUBQ     $+8, DX
-	CMPQ     DX, $+8
-	JGE      loop32
-
-end33:
-end3:
-	SFENCE
-	JMP end2
-
-else1:
-	MOVQ         rows+72(FP), DX
-	MOVQ         cols+80(FP), BX
-	VMOVUPS      steps8<>+0(SB), Y0
-	VBROADCASTSS f32_49c00000<>+0(SB), Y1
-	VBROADCASTSS f32_c2b00f34<>+0(SB), Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         CX, SI
-	MOVQ         AX, DI
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	MOVQ         BX, R8
-	ANDQ         $+7, R8
-	LEAQ         lanes8<>+0(SB), R9
-	MOVQ         $0x00000008, R10
-	SUBQ         R8, R10
-	LEAQ         (R9)(R10*4), R9
-	VMOVUPS      (R9), Y7
-	TESTQ        DX, DX
-	JZ           end34
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Y3
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end37
-
-loop36:
-	VMOVUPS (SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	VMOVUPS 32(SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	VMOVUPS 64(SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	VMOVUPS 96(SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	ADDQ    $+128, SI
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop36
-
-end37:
-	CMPQ R9, $+8
-	JLT  end39
-
-loop38:
-	VMOVUPS (SI), Y4
-	VMAXPS  Y4, Y3, Y3
-	ADDQ    $+32, SI
-	SUBQ    $+8, R9
-	CMPQ    R9, $+8
-	JGE     loop38
-
-end39:
-	TESTQ      R8, R8
-	JZ         end40
-	VMASKMOVPS (SI), Y7, Y4
-	VMOVUPS    f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS  Y7, Y4, Y6, Y6
-	VMAXPS     Y6, Y3, Y3
-	LEAQ       (SI)(R8*4), SI
-
-end40:
-	VPERM2F128 $0x01, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VSHUFPS    $0x4e, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VSHUFPS    $0xb1, Y3, Y3, Y4
-	VMAXPS     Y4, Y3, Y3
-	VMOVAPS    Y3, Y3
-	CMPQ       DX, $+0
-	JGT        else42
-	MOVQ       tmp_base+48(FP), DX
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	MOVQ       BX, SI
-	CMPQ       SI, $+32
-	JLT        end45
-
-loop44:
-	VMOVUPS      (CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (DX)
-	VMOVUPS      32(CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y6, Y6
-	VADDPS       Y6, Y8, Y8
-	VMOVUPS      Y6, 32(DX)
-	VMOVUPS      64(CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y6, Y6
-	VADDPS       Y6, Y9, Y9
-	VMOVUPS      Y6, 64(DX)
-	VMOVUPS      96(CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y6, Y6
-	VADDPS       Y6, Y10, Y10
-	VMOVUPS      Y6, 96(DX)
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, DX
-	SUBQ         $+32, SI
-	CMPQ         SI, $+32
-	JGE          loop44
-
-end45:
-	CMPQ SI, $+8
-	JLT  end47
-
-loop46:
-	VMOVUPS      (CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y11
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y11
-	VSUBPS       Y11, Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y12, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y12, Y6
-	VPERMPS      Y0, Y11, Y12
-	VPSLLD       $0x14, Y11, Y11
-	VPADDD       Y11, Y12, Y12
-	VMULPS       Y12, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (DX)
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	VMOVAPS      Y4, Y6
-	VMOVAPS      Y8, Y4
-	VMOVAPS      Y9, Y8
-	VMOVAPS      Y10, Y9
-	VMOVAPS      Y6, Y10
-	SUBQ         $+8, SI
-	CMPQ         SI, $+8
-	JGE          loop46
-
-end47:
-	TESTQ        R8, R8
-	JZ           end48
-	VMASKMOVPS   (CX), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS    Y7, Y5, Y6, Y6
-	VSUBPS       Y3, Y6, Y3
-	VMAXPS       Y3, Y2, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y3
-	VSUBPS       Y3, Y1, Y1
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y1
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y2
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y1, Y2
-	VPERMPS      Y0, Y3, Y0
-	VPSLLD       $0x14, Y3, Y1
-	VPADDD       Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VANDPS       Y0, Y7, Y1
-	VADDPS       Y1, Y4, Y4
-	VMOVAPS      Y0, Y5
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (DX)(R8*4), DX
-
-end48:
-	VMOVAPS      Y5, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y0
-	VADDPS       Y9, Y4, Y1
-	VADDPS       Y10, Y8, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y4
-	JMP          end43
-
-else42:
-	MOVQ         tmp_base+48(FP), R9
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VBROADCASTSS f32_ff800000<>+0(SB), Y8
-	MOVQ         BX, R10
-	CMPQ         R10, $+32
-	JLT          end50
-
-loop49:
-	VMOVUPS      (SI), Y6
-	VMAXPS       Y6, Y8, Y8
-	VMOVUPS      (CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (R9)
-	VMOVUPS      32(SI), Y6
-	VMAXPS       Y6, Y8, Y8
-	VMOVUPS      32(CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y9, Y9
-	VMOVUPS      Y6, 32(R9)
-	VMOVUPS      64(SI), Y6
-	VMAXPS       Y6, Y8, Y8
-	VMOVUPS      64(CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y10, Y10
-	VMOVUPS      Y6, 64(R9)
-	VMOVUPS      96(SI), Y6
-	VMAXPS       Y6, Y8, Y8
-	VMOVUPS      96(CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y11, Y11
-	VMOVUPS      Y6, 96(R9)
-	ADDQ         $+128, SI
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, R9
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JGE          loop49
-
-end50:
-	CMPQ R10, $+8
-	JLT  end52
-
-loop51:
-	VMOVUPS      (SI), Y6
-	VMAXPS       Y6, Y8, Y8
-	VMOVUPS      (CX), Y6
-	VSUBPS       Y3, Y6, Y6
-	VMAXPS       Y6, Y2, Y6
-	VMOVAPS      Y1, Y12
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y12
-	VSUBPS       Y12, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y6, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y6
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y6
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y6
-	VPERMPS      Y0, Y12, Y13
-	VPSLLD       $0x14, Y12, Y12
-	VPADDD       Y12, Y13, Y13
-	VMULPS       Y13, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VMOVUPS      Y6, (R9)
-	ADDQ         $+32, SI
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, R9
-	VMOVAPS      Y4, Y6
-	VMOVAPS      Y9, Y4
-	VMOVAPS      Y10, Y9
-	VMOVAPS      Y11, Y10
-	VMOVAPS      Y6, Y11
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
-	JGE          loop51
-
-end52:
-	TESTQ        R8, R8
-	JZ           end53
-	VMASKMOVPS   (SI), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS    Y7, Y5, Y6, Y6
-	VMAXPS       Y6, Y8, Y8
-	VMASKMOVPS   (CX), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS    Y7, Y5, Y6, Y6
-	VSUBPS       Y3, Y6, Y3
-	VMAXPS       Y3, Y2, Y3
-	VMOVAPS      Y1, Y5
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y3, Y5
-	VSUBPS       Y5, Y1, Y6
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y3, Y6
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y3
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y6, Y3
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y6, Y3
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y6, Y3
-	VPERMPS      Y0, Y5, Y6
-	VPSLLD       $0x14, Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VANDPS       Y3, Y7, Y5
-	VADDPS       Y5, Y4, Y4
-	VMOVAPS      Y3, Y5
-	LEAQ         (SI)(R8*4), SI
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (R9)(R8*4), R9
-
-end53:
-	VMOVAPS      Y5, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VADDPS       Y10, Y4, Y4
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y9, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y9
-	VADDPS       Y9, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y9
-	VADDPS       Y9, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y9
-	VADDPS       Y9, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y4
-	VPERM2F128   $0x01, Y8, Y8, Y3
-	VMAXPS       Y3, Y8, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VMAXPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VMAXPS       Y8, Y3, Y3
-	VMOVAPS      Y3, Y3
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end55
-
-loop54:
-	MOVQ         tmp_base+48(FP), R9
-	MOVQ         tmp_base+48(FP), R10
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VBROADCASTSS f32_ff800000<>+0(SB), Y12
-	MOVQ         BX, R11
-	CMPQ         R11, $+32
-	JLT          end57
-
-loop56:
-	VMOVUPS      (SI), Y13
-	VMAXPS       Y13, Y12, Y12
-	VMOVUPS      (CX), Y13
-	VSUBPS       Y3, Y13, Y13
-	VMAXPS       Y13, Y2, Y13
-	VMOVAPS      Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y14
-	VSUBPS       Y14, Y1, Y15
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y15
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y13
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y15, Y13
-	VPERMPS      Y0, Y14, Y15
-	VPSLLD       $0x14, Y14, Y14
-	VPADDD       Y14, Y15, Y15
-	VMULPS       Y15, Y13, Y13
-	VADDPS       Y13, Y8, Y8
-	VMOVUPS      (R10), Y14
-	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, (R9)
-	VMOVUPS      Y14, (AX)
-	VMOVUPS      32(SI), Y13
-	VMAXPS       Y13, Y12, Y12
-	VMOVUPS      32(CX), Y13
-	VSUBPS       Y3, Y13, Y13
-	VMAXPS       Y13, Y2, Y13
-	VMOVAPS      Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y14
-	VSUBPS       Y14, Y1, Y15
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y15
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y13
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y15, Y13
-	VPERMPS      Y0, Y14, Y15
-	VPSLLD       $0x14, Y14, Y14
-	VPADDD       Y14, Y15, Y15
-	VMULPS       Y15, Y13, Y13
-	VADDPS       Y13, Y9, Y9
-	VMOVUPS      32(R10), Y14
-	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, 32(R9)
-	VMOVUPS      Y14, 32(AX)
-	VMOVUPS      64(SI), Y13
-	VMAXPS       Y13, Y12, Y12
-	VMOVUPS      64(CX), Y13
-	VSUBPS       Y3, Y13, Y13
-	VMAXPS       Y13, Y2, Y13
-	VMOVAPS      Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y14
-	VSUBPS       Y14, Y1, Y15
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y15
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y13
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y15, Y13
-	VPERMPS      Y0, Y14, Y15
-	VPSLLD       $0x14, Y14, Y14
-	VPADDD       Y14, Y15, Y15
-	VMULPS       Y15, Y13, Y13
-	VADDPS       Y13, Y10, Y10
-	VMOVUPS      64(R10), Y14
-	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, 64(R9)
-	VMOVUPS      Y14, 64(AX)
-	VMOVUPS      96(SI), Y13
-	VMAXPS       Y13, Y12, Y12
-	VMOVUPS      96(CX), Y13
-	VSUBPS       Y3, Y13, Y13
-	VMAXPS       Y13, Y2, Y13
-	VMOVAPS      Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y14
-	VSUBPS       Y14, Y1, Y15
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y15
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y13
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y15, Y13
-	VPERMPS      Y0, Y14, Y15
-	VPSLLD       $0x14, Y14, Y14
-	VPADDD       Y14, Y15, Y15
-	VMULPS       Y15, Y13, Y13
-	VADDPS       Y13, Y11, Y11
-	VMOVUPS      96(R10), Y14
-	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, 96(R9)
-	VMOVUPS      Y14, 96(AX)
-	ADDQ         $+128, SI
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, R9
-	ADDQ         $+128, AX
-	ADDQ         $+128, R10
-	SUBQ         $+32, R11
-	CMPQ         R11, $+32
-	JGE          loop56
-
-end57:
-	CMPQ R11, $+8
-	JLT  end59
-
-loop58:
-	VMOVUPS      (SI), Y13
-	VMAXPS       Y13, Y12, Y12
-	VMOVUPS      (CX), Y13
-	VSUBPS       Y3, Y13, Y13
-	VMAXPS       Y13, Y2, Y13
-	VMOVAPS      Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y14
-	VSUBPS       Y14, Y1, Y15
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y13, Y15
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y13
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y15, Y13
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y15, Y13
-	VPERMPS      Y0, Y14, Y15
-	VPSLLD       $0x14, Y14, Y14
-	VPADDD       Y14, Y15, Y15
-	VMULPS       Y15, Y13, Y13
-	VADDPS       Y13, Y8, Y8
-	VMOVUPS      (R10), Y14
-	VMULPS       Y4, Y14, Y14
-	VMOVUPS      Y13, (R9)
-	VMOVUPS      Y14, (AX)
-	ADDQ         $+32, SI
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, R9
-	ADDQ         $+32, AX
-	ADDQ         $+32, R10
-	VMOVAPS      Y8, Y13
-	VMOVAPS      Y9, Y8
-	VMOVAPS      Y10, Y9
-	VMOVAPS      Y11, Y10
-	VMOVAPS      Y13, Y11
-	SUBQ         $+8, R11
-	CMPQ         R11, $+8
-	JGE          loop58
-
-end59:
-	TESTQ        R8, R8
-	JZ           end60
-	VMASKMOVPS   (SI), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y13
-	VBLENDVPS    Y7, Y5, Y13, Y13
-	VMAXPS       Y13, Y12, Y12
-	VMASKMOVPS   (CX), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y13
-	VBLENDVPS    Y7, Y5, Y13, Y13
-	VSUBPS       Y3, Y13, Y3
-	VMAXPS       Y3, Y2, Y3
-	VMOVAPS      Y1, Y5
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y3, Y5
-	VSUBPS       Y5, Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y3, Y13
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y3
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y13, Y3
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y13, Y3
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y13, Y3
-	VPERMPS      Y0, Y5, Y13
-	VPSLLD       $0x14, Y5, Y5
-	VPADDD       Y5, Y13, Y13
-	VMULPS       Y13, Y3, Y3
-	VANDPS       Y3, Y7, Y5
-	VADDPS       Y5, Y8, Y8
-	VMULPS       Y4, Y6, Y4
-	VMOVAPS      Y3, Y5
-	VMASKMOVPS   Y4, Y7, (AX)
-	LEAQ         (SI)(R8*4), SI
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (R9)(R8*4), R9
-	LEAQ         (AX)(R8*4), AX
-	LEAQ         (R10)(R8*4), R10
-
-end60:
-	VMOVAPS      Y5, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y3
-	VADDPS       Y10, Y8, Y4
-	VADDPS       Y11, Y9, Y8
-	VADDPS       Y8, Y4, Y4
-	VPERM2F128   $0x01, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y4
-	VPERM2F128   $0x01, Y12, Y12, Y3
-	VMAXPS       Y3, Y12, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VMAXPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VMAXPS       Y8, Y3, Y3
-	VMOVAPS      Y3, Y3
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop54
-
-end55:
-	MOVQ   tmp_base+48(FP), DX
-	MOVQ   tmp_base+48(FP), SI
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   BX, R9
-	CMPQ   R9, $+32
-	JLT    end62
-
-loop61:
-	VMOVUPS      (CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y8, Y8
-	VMOVUPS      (SI), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, (DX)
-	VMOVUPS      Y13, (AX)
-	VMOVUPS      32(CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y9, Y9
-	VMOVUPS      32(SI), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, 32(DX)
-	VMOVUPS      Y13, 32(AX)
-	VMOVUPS      64(CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y10, Y10
-	VMOVUPS      64(SI), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, 64(DX)
-	VMOVUPS      Y13, 64(AX)
-	VMOVUPS      96(CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y11, Y11
-	VMOVUPS      96(SI), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, 96(DX)
-	VMOVUPS      Y13, 96(AX)
-	ADDQ         $+128, DI
-	ADDQ         $+128, CX
-	ADDQ         $+128, DX
-	ADDQ         $+128, AX
-	ADDQ         $+128, SI
-	SUBQ         $+32, R9
-	CMPQ         R9, $+32
-	JGE          loop61
-
-end62:
-	CMPQ R9, $+8
-	JLT  end64
-
-loop63:
-	VMOVUPS      (CX), Y12
-	VSUBPS       Y3, Y12, Y12
-	VMAXPS       Y12, Y2, Y12
-	VMOVAPS      Y1, Y13
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y13
-	VSUBPS       Y13, Y1, Y14
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y12, Y14
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y12
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y14, Y12
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y14, Y12
-	VPERMPS      Y0, Y13, Y14
-	VPSLLD       $0x14, Y13, Y13
-	VPADDD       Y13, Y14, Y14
-	VMULPS       Y14, Y12, Y12
-	VADDPS       Y12, Y8, Y8
-	VMOVUPS      (SI), Y13
-	VMULPS       Y4, Y13, Y13
-	VMOVUPS      Y12, (DX)
-	VMOVUPS      Y13, (AX)
-	ADDQ         $+32, DI
-	ADDQ         $+32, CX
-	ADDQ         $+32, DX
-	ADDQ         $+32, AX
-	ADDQ         $+32, SI
-	VMOVAPS      Y8, Y12
-	VMOVAPS      Y9, Y8
-	VMOVAPS      Y10, Y9
-	VMOVAPS      Y11, Y10
-	VMOVAPS      Y12, Y11
-	SUBQ         $+8, R9
-	CMPQ         R9, $+8
-	JGE          loop63
-
-end64:
-	TESTQ        R8, R8
-	JZ           end65
-	VMASKMOVPS   (CX), Y7, Y5
-	VMOVUPS      f32x8_ff800000<>+0(SB), Y12
-	VBLENDVPS    Y7, Y5, Y12, Y12
-	VSUBPS       Y3, Y12, Y3
-	VMAXPS       Y3, Y2, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y3
-	VSUBPS       Y3, Y1, Y1
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y1
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y2
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y1, Y2
-	VPERMPS      Y0, Y3, Y0
-	VPSLLD       $0x14, Y3, Y1
-	VPADDD       Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VANDPS       Y0, Y7, Y1
-	VADDPS       Y1, Y8, Y8
-	VMULPS       Y4, Y6, Y1
-	VMOVAPS      Y0, Y5
-	VMASKMOVPS   Y1, Y7, (AX)
-	LEAQ         (DI)(R8*4), DI
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (DX)(R8*4), DX
-	LEAQ         (AX)(R8*4), AX
-	LEAQ         (SI)(R8*4), SI
-
-end65:
-	VMOVAPS      Y5, Y6
-	VBROADCASTSS f32_3f800000<>+0(SB), Y0
-	VADDPS       Y10, Y8, Y1
-	VADDPS       Y11, Y9, Y2
-	VADDPS       Y2, Y1, Y1
-	VPERM2F128   $0x01, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0x4e, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VSHUFPS      $0xb1, Y1, Y1, Y2
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVAPS      Y0, Y4
-
-end43:
-	MOVQ tmp_base+48(FP), CX
-	MOVQ BX, DX
-	CMPQ DX, $+32
-	JLT  end67
-
-loop66:
-	VMOVUPS (CX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 64(CX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, 64(AX)
-	VMOVUPS 96(CX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	SUBQ    $+32, DX
-	CMPQ    DX, $+32
-	JGE     loop66
-
-end67:
-	CMPQ DX, $+8
-	JLT  end69
-
-loop68:
-	VMOVUPS (CX), Y0
-	VMULPS  Y4, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	SUBQ    $+8, DX
-	CMPQ    DX, $+8
-	JGE     loop68
-
-end69:
-	TESTQ      R8, R8
-	JZ         end70
-	VMULPS     Y4, Y6, Y0
-	VMASKMOVPS Y0, Y7, (AX)
-	LEAQ       (AX)(R8*4), AX
-	LEAQ       (CX)(R8*4), CX
-
-end70:
-end34:
-end2:
-	VZEROUPPER
-	RET
+DATA f32x8_ff800000<>+0(SB)/4, $0xff800000
+DATA f32x8_ff800000<>+4(SB)/4, $0xff800000
+DATA f32x8_ff800000<>+8(SB)/4, $0xff800000
+DATA f32x8_ff800000<>+12(SB)/4, $0xff800000
+DATA f32x8_ff800000<>+16(SB)/4, $0xff800000
+DATA f32x8_ff800000<>+20(SB)/4, $0xff800000
+DATA f32x8_ff800000<>+24(SB)/4, $0xff800000
+DATA f32x8_ff800000<>+28(SB)/4, $0xff800000
+GLOBL f32x8_ff800000<>(SB), RODATA|NOPTR, $32
 
 // func expSumRowsAVX2(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
 // Requires: AVX, AVX2, FMA3
@@ -2583,88 +1482,56 @@ TEXT ·expSumRowsAVX2(SB), NOSPLIT, $0-112
 	MOVQ         x_base+24(FP), CX
 	MOVQ         max_base+48(FP), DX
 	MOVQ         sum_base+72(FP), BX
-	MOVQ         rows+96(FP), SI
-	MOVQ         cols+104(FP), DI
+	MOVQ         cols+104(FP), SI
 	VMOVUPS      steps8<>+0(SB), Y0
 	VBROADCASTSS f32_49c00000<>+0(SB), Y1
 	VBROADCASTSS f32_c2b00f34<>+0(SB), Y2
 	VXORPS       Y3, Y3, Y3
-	MOVQ         DI, R8
-	ANDQ         $+7, R8
-	LEAQ         lanes8<>+0(SB), R9
-	MOVQ         $0x00000008, R10
-	SUBQ         R8, R10
-	LEAQ         (R9)(R10*4), R9
-	VMOVUPS      (R9), Y4
-	MOVQ         CX, R9
-	TESTQ        SI, SI
+	MOVQ         SI, DI
+	ANDQ         $+7, DI
+	LEAQ         lanes8<>+0(SB), R8
+	MOVQ         $0x00000008, R9
+	SUBQ         DI, R9
+	LEAQ         (R8)(R9*4), R8
+	VMOVUPS      (R8), Y4
+	MOVQ         CX, R8
+	MOVQ         rows+96(FP), R9
+	TESTQ        R9, R9
 	JZ           end1
-	SUBQ         $0x01, SI
-	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
-	MOVQ         DI, R10
-	CMPQ         R10, $+32
-	JLT          end3
+	ADDQ         $+1, R9
+	CMPQ         R9, $+1
+	JLT          end4
 
-loop2:
-	VMOVUPS (R9), Y5
-	VMAXPS  Y5, Y3, Y3
-	VMOVUPS 32(R9), Y5
-	VMAXPS  Y5, Y3, Y3
-	VMOVUPS 64(R9), Y5
-	VMAXPS  Y5, Y3, Y3
-	VMOVUPS 96(R9), Y5
-	VMAXPS  Y5, Y3, Y3
-	ADDQ    $+128, R9
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JGE     loop2
+loop3:
+	MOVQ rows+96(FP), R10
+	ADDQ $+1, R10
+	SUBQ R9, R10
+	CMPQ R10, $+0
+	JGT  else8
+	JMP  end7
 
-end3:
-	CMPQ R10, $+8
-	JLT  end5
+else8:
+	CMPQ R9, $+1
+	JGT  else10
+	JMP  end7
 
-loop4:
-	VMOVUPS (R9), Y5
-	VMAXPS  Y5, Y3, Y3
-	ADDQ    $+32, R9
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
-	JGE     loop4
+else10:
+	SUBQ $0x01, R9
+	CMPQ R9, $+1
+	JLT  end13
 
-end5:
-	TESTQ      R8, R8
-	JZ         end6
-	VMASKMOVPS (R9), Y4, Y5
-	VMOVUPS    f32x8_ff800000<>+0(SB), Y6
-	VBLENDVPS  Y4, Y5, Y6, Y6
-	VMAXPS     Y6, Y3, Y3
-	LEAQ       (R9)(R8*4), R9
-
-end6:
-	VPERM2F128 $0x01, Y3, Y3, Y5
-	VMAXPS     Y5, Y3, Y3
-	VSHUFPS    $0x4e, Y3, Y3, Y5
-	VMAXPS     Y5, Y3, Y3
-	VSHUFPS    $0xb1, Y3, Y3, Y5
-	VMAXPS     Y5, Y3, Y3
-	VMOVAPS    Y3, Y3
-	VMOVSS     X3, (DX)
-	ADDQ       $+4, DX
-	CMPQ       SI, $+1
-	JLT        end8
-
-loop7:
+loop12:
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
 	VBROADCASTSS f32_ff7fffff<>+0(SB), Y9
-	MOVQ         DI, R10
+	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end10
+	JLT          end15
 
-loop9:
-	VMOVUPS      (R9), Y10
+loop14:
+	VMOVUPS      (R8), Y10
 	VMAXPS       Y10, Y9, Y9
 	VMOVUPS      (CX), Y10
 	VSUBPS       Y3, Y10, Y10
@@ -2683,7 +1550,7 @@ loop9:
 	VMULPS       Y12, Y10, Y10
 	VADDPS       Y10, Y5, Y5
 	VMOVUPS      Y10, (AX)
-	VMOVUPS      32(R9), Y10
+	VMOVUPS      32(R8), Y10
 	VMAXPS       Y10, Y9, Y9
 	VMOVUPS      32(CX), Y10
 	VSUBPS       Y3, Y10, Y10
@@ -2702,7 +1569,7 @@ loop9:
 	VMULPS       Y12, Y10, Y10
 	VADDPS       Y10, Y6, Y6
 	VMOVUPS      Y10, 32(AX)
-	VMOVUPS      64(R9), Y10
+	VMOVUPS      64(R8), Y10
 	VMAXPS       Y10, Y9, Y9
 	VMOVUPS      64(CX), Y10
 	VSUBPS       Y3, Y10, Y10
@@ -2721,7 +1588,7 @@ loop9:
 	VMULPS       Y12, Y10, Y10
 	VADDPS       Y10, Y7, Y7
 	VMOVUPS      Y10, 64(AX)
-	VMOVUPS      96(R9), Y10
+	VMOVUPS      96(R8), Y10
 	VMAXPS       Y10, Y9, Y9
 	VMOVUPS      96(CX), Y10
 	VSUBPS       Y3, Y10, Y10
@@ -2740,19 +1607,19 @@ loop9:
 	VMULPS       Y12, Y10, Y10
 	VADDPS       Y10, Y8, Y8
 	VMOVUPS      Y10, 96(AX)
-	ADDQ         $+128, R9
+	ADDQ         $+128, R8
 	ADDQ         $+128, AX
 	ADDQ         $+128, CX
 	SUBQ         $+32, R10
 	CMPQ         R10, $+32
-	JGE          loop9
+	JGE          loop14
 
-end10:
+end15:
 	CMPQ R10, $+8
-	JLT  end12
+	JLT  end17
 
-loop11:
-	VMOVUPS      (R9), Y10
+loop16:
+	VMOVUPS      (R8), Y10
 	VMAXPS       Y10, Y9, Y9
 	VMOVUPS      (CX), Y10
 	VSUBPS       Y3, Y10, Y10
@@ -2771,7 +1638,7 @@ loop11:
 	VMULPS       Y12, Y10, Y10
 	VADDPS       Y10, Y5, Y5
 	VMOVUPS      Y10, (AX)
-	ADDQ         $+32, R9
+	ADDQ         $+32, R8
 	ADDQ         $+32, AX
 	ADDQ         $+32, CX
 	VMOVAPS      Y5, Y10
@@ -2781,12 +1648,12 @@ loop11:
 	VMOVAPS      Y10, Y8
 	SUBQ         $+8, R10
 	CMPQ         R10, $+8
-	JGE          loop11
+	JGE          loop16
 
-end12:
-	TESTQ        R8, R8
-	JZ           end13
-	VMASKMOVPS   (R9), Y4, Y10
+end17:
+	TESTQ        DI, DI
+	JZ           end18
+	VMASKMOVPS   (R8), Y4, Y10
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y11
 	VBLENDVPS    Y4, Y10, Y11, Y11
 	VMAXPS       Y11, Y9, Y9
@@ -2810,11 +1677,11 @@ end12:
 	VANDPS       Y3, Y4, Y10
 	VADDPS       Y10, Y5, Y5
 	VMASKMOVPS   Y3, Y4, (AX)
-	LEAQ         (R9)(R8*4), R9
-	LEAQ         (AX)(R8*4), AX
-	LEAQ         (CX)(R8*4), CX
+	LEAQ         (R8)(DI*4), R8
+	LEAQ         (AX)(DI*4), AX
+	LEAQ         (CX)(DI*4), CX
 
-end13:
+end18:
 	VADDPS     Y7, Y5, Y3
 	VADDPS     Y8, Y6, Y5
 	VADDPS     Y5, Y3, Y3
@@ -2835,20 +1702,32 @@ end13:
 	VMOVAPS    Y3, Y3
 	VMOVSS     X3, (DX)
 	ADDQ       $+4, DX
-	SUBQ       $+1, SI
-	CMPQ       SI, $+1
-	JGE        loop7
+	SUBQ       $+1, R9
+	CMPQ       R9, $+1
+	JGE        loop12
 
-end8:
+end13:
+	ADDQ $+2, R9
+	JMP  end5
+
+end7:
+	MOVQ rows+96(FP), R10
+	ADDQ $+1, R10
+	SUBQ R9, R10
+	CMPQ R10, $+0
+	JGT  else20
+	JMP  end19
+
+else20:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, DX
-	CMPQ   DX, $+32
-	JLT    end15
+	MOVQ   SI, R10
+	CMPQ   R10, $+32
+	JLT    end23
 
-loop14:
+loop22:
 	VMOVUPS      (CX), Y9
 	VSUBPS       Y3, Y9, Y9
 	VMAXPS       Y9, Y2, Y9
@@ -2919,15 +1798,15 @@ loop14:
 	VMOVUPS      Y9, 96(AX)
 	ADDQ         $+128, AX
 	ADDQ         $+128, CX
-	SUBQ         $+32, DX
-	CMPQ         DX, $+32
-	JGE          loop14
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JGE          loop22
 
-end15:
-	CMPQ DX, $+8
-	JLT  end17
+end23:
+	CMPQ R10, $+8
+	JLT  end25
 
-loop16:
+loop24:
 	VMOVUPS      (CX), Y9
 	VSUBPS       Y3, Y9, Y9
 	VMAXPS       Y9, Y2, Y9
@@ -2952,49 +1831,113 @@ loop16:
 	VMOVAPS      Y7, Y6
 	VMOVAPS      Y8, Y7
 	VMOVAPS      Y9, Y8
-	SUBQ         $+8, DX
-	CMPQ         DX, $+8
-	JGE          loop16
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JGE          loop24
 
-end17:
-	TESTQ        R8, R8
-	JZ           end18
+end25:
+	TESTQ        DI, DI
+	JZ           end26
 	VMASKMOVPS   (CX), Y4, Y9
 	VMOVUPS      f32x8_ff800000<>+0(SB), Y10
 	VBLENDVPS    Y4, Y9, Y10, Y10
-	VSUBPS       Y3, Y10, Y3
-	VMAXPS       Y3, Y2, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y3
-	VSUBPS       Y3, Y1, Y1
-	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y2, Y1
-	VBROADCASTSS f32_3d6359cd<>+0(SB), Y2
-	VFMADD213PS  f32x8_3e760550<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f317218<>+0(SB), Y1, Y2
-	VFMADD213PS  f32x8_3f800000<>+0(SB), Y1, Y2
-	VPERMPS      Y0, Y3, Y0
-	VPSLLD       $0x14, Y3, Y1
-	VPADDD       Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VANDPS       Y0, Y4, Y1
-	VADDPS       Y1, Y5, Y5
-	VMASKMOVPS   Y0, Y4, (AX)
-	LEAQ         (AX)(R8*4), AX
-	LEAQ         (CX)(R8*4), CX
+	VSUBPS       Y3, Y10, Y9
+	VMAXPS       Y9, Y2, Y9
+	VMOVAPS      Y1, Y10
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y10
+	VSUBPS       Y10, Y1, Y11
+	VFMADD231PS  f32x8_3fb8aa3b<>+0(SB), Y9, Y11
+	VBROADCASTSS f32_3d6359cd<>+0(SB), Y9
+	VFMADD213PS  f32x8_3e760550<>+0(SB), Y11, Y9
+	VFMADD213PS  f32x8_3f317218<>+0(SB), Y11, Y9
+	VFMADD213PS  f32x8_3f800000<>+0(SB), Y11, Y9
+	VPERMPS      Y0, Y10, Y11
+	VPSLLD       $0x14, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VMULPS       Y11, Y9, Y9
+	VANDPS       Y9, Y4, Y10
+	VADDPS       Y10, Y5, Y5
+	VMASKMOVPS   Y9, Y4, (AX)
+	LEAQ         (AX)(DI*4), AX
+	LEAQ         (CX)(DI*4), CX
 
-end18:
-	VADDPS     Y7, Y5, Y0
-	VADDPS     Y8, Y6, Y1
-	VADDPS     Y1, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0x4e, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VSHUFPS    $0xb1, Y0, Y0, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVSS     X0, (BX)
+end26:
+	VADDPS     Y7, Y5, Y5
+	VADDPS     Y8, Y6, Y6
+	VADDPS     Y6, Y5, Y5
+	VPERM2F128 $0x01, Y5, Y5, Y6
+	VADDPS     Y6, Y5, Y5
+	VSHUFPS    $0x4e, Y5, Y5, Y6
+	VADDPS     Y6, Y5, Y5
+	VSHUFPS    $0xb1, Y5, Y5, Y6
+	VADDPS     Y6, Y5, Y5
+	VMOVSS     X5, (BX)
 	ADDQ       $+4, BX
 
+end19:
+	CMPQ R9, $+1
+	JGT  else28
+	JMP  end27
+
+else28:
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Y3
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end31
+
+loop30:
+	VMOVUPS (R8), Y5
+	VMAXPS  Y5, Y3, Y3
+	VMOVUPS 32(R8), Y5
+	VMAXPS  Y5, Y3, Y3
+	VMOVUPS 64(R8), Y5
+	VMAXPS  Y5, Y3, Y3
+	VMOVUPS 96(R8), Y5
+	VMAXPS  Y5, Y3, Y3
+	ADDQ    $+128, R8
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop30
+
+end31:
+	CMPQ R10, $+8
+	JLT  end33
+
+loop32:
+	VMOVUPS (R8), Y5
+	VMAXPS  Y5, Y3, Y3
+	ADDQ    $+32, R8
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
+	JGE     loop32
+
+end33:
+	TESTQ      DI, DI
+	JZ         end34
+	VMASKMOVPS (R8), Y4, Y5
+	VMOVUPS    f32x8_ff800000<>+0(SB), Y6
+	VBLENDVPS  Y4, Y5, Y6, Y6
+	VMAXPS     Y6, Y3, Y3
+	LEAQ       (R8)(DI*4), R8
+
+end34:
+	VPERM2F128 $0x01, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0x4e, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VSHUFPS    $0xb1, Y3, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
+	VMOVAPS    Y3, Y3
+	VMOVSS     X3, (DX)
+	ADDQ       $+4, DX
+
+end27:
+end5:
+	SUBQ $+1, R9
+	CMPQ R9, $+1
+	JGE  loop3
+
+end4:
 end1:
 	VZEROUPPER
 	RET

@@ -4,437 +4,219 @@
 
 #include "textflag.h"
 
-// func softmaxRowsAVX512(dst []float32, x []float32, rows int, cols int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-64
+// func softmaxRowsAVX512(dst []float32, x []float32, tmp []float32, rows int, cols int, stream int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-96
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	MOVQ         rows+48(FP), DX
-	MOVQ         cols+56(FP), BX
+	MOVQ         cols+80(FP), DX
+	CMPQ         stream+88(FP), $+0
+	JEQ          else1
+	LEAQ         (AX)(DX*4), BX
+	ORQ          AX, BX
+	TESTQ        $0x0000003f, BX
+	JNZ          else1
+	MOVQ         cols+80(FP), DX
 	VMOVUPS      steps16<>+0(SB), Z0
 	VBROADCASTSS f32_49c00000<>+0(SB), Z1
 	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
 	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
 	VXORPS       Z4, Z4, Z4
 	VXORPS       Z5, Z5, Z5
-	MOVQ         CX, SI
-	MOVQ         AX, DI
+	MOVQ         CX, BX
+	MOVQ         AX, SI
 	VXORPS       Z6, Z6, Z6
 	VXORPS       Z7, Z7, Z7
-	MOVQ         BX, R8
-	ANDQ         $+15, R8
-	MOVQ         $-1, R9
-	BZHIQ        R8, R9, R9
-	KMOVW        R9, K1
-	CMPQ         BX, $+160
-	JLT          else1
-	MOVQ         BX, R9
-	SHLQ         $0x02, R9
-	ORQ          SI, R9
-	ORQ          DI, R9
-	ORQ          CX, R9
-	ORQ          AX, R9
-	TESTQ        $0x0000001f, R9
-	JZ           else1
-	TESTQ        DX, DX
+	MOVQ         rows+72(FP), DI
+	TESTQ        DI, DI
 	JZ           end3
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	MOVQ         SI, R8
-	ANDQ         $+63, R8
-	SHRQ         $0x02, R8
-	MOVQ         $-1, R9
-	SHLXQ        R8, R9, R9
-	KMOVW        R9, K1
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, SI
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         BX, R9
-	ADDQ         $+14, R9
-	ANDQ         $-16, R9
-	SUBQ         $+32, R9
-	CMPQ         R9, $+32
+	ADDQ         $+2, DI
+	CMPQ         DI, $+1
 	JLT          end6
 
 loop5:
-	VMOVUPS (SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	VMOVUPS 64(SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+128, SI
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop5
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else10
+	JMP  end9
 
-end6:
-	MOVQ         BX, R10
-	ADDQ         R8, R10
-	MOVQ         BX, R8
-	ADDQ         $+14, R8
-	ANDQ         $-16, R8
-	SUBQ         $+32, R8
-	SUBQ         R8, R10
-	SUBQ         $+16, R10
-	CMPQ         R9, $+15
-	JGT          else7
-	MOVQ         $-1, R8
-	BZHIQ        R10, R8, R8
-	KMOVW        R8, K1
-	SHRQ         $0x10, R8
-	KMOVW        R8, K2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         R10, R8
-	SUBQ         $+17, R8
-	TESTQ        R8, R8
-	JS           end9
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K2, Z5
-	VMAXPS       Z5, Z4, Z4
-
-end9:
-	JMP end8
-
-else7:
-	VMOVUPS      (SI), Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         $-1, R8
-	BZHIQ        R10, R8, R8
-	KMOVW        R8, K1
-	SHRQ         $0x10, R8
-	KMOVW        R8, K2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         R10, R8
-	SUBQ         $+17, R8
-	TESTQ        R8, R8
-	JS           end10
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K2, Z5
-	VMAXPS       Z5, Z4, Z4
-
-end10:
-end8:
-	ADDQ             $-64, SI
-	LEAQ             (SI)(R10*4), SI
-	VSHUFF32X4       $0x4e, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VSHUFF32X4       $0xb1, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VSHUFPS          $0x4e, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VSHUFPS          $0xb1, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VMOVAPS          Z4, Z4
-	CMPQ             DX, $+0
-	JGT              else12
-	VXORPS           Z5, Z5, Z5
-	VXORPS           Z8, Z8, Z8
-	MOVQ             DI, DX
-	ANDQ             $+63, DX
-	SHRQ             $0x02, DX
-	MOVQ             $-1, SI
-	SHLXQ            DX, SI, SI
-	KMOVW            SI, K1
-	MOVQ             DX, SI
-	SHLQ             $0x02, SI
-	SUBQ             SI, DI
-	MOVQ             DX, SI
-	SHLQ             $0x02, SI
-	SUBQ             SI, CX
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VMOVAPS.Z        Z7, K1, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z7, K1, (DI)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	MOVQ             BX, SI
-	ADDQ             $+14, SI
-	ANDQ             $-16, SI
-	SUBQ             $+32, SI
-	CMPQ             SI, $+32
-	JLT              end15
-
-loop14:
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VADDPS           Z7, Z8, Z8
-	VMOVUPS          Z7, (DI)
-	VMOVUPS          64(CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, 64(DI)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	SUBQ             $+32, SI
-	CMPQ             SI, $+32
-	JGE              loop14
-
-end15:
-	MOVQ             BX, R8
-	ADDQ             DX, R8
-	MOVQ             BX, DX
-	ADDQ             $+14, DX
-	ANDQ             $-16, DX
-	SUBQ             $+32, DX
-	SUBQ             DX, R8
-	SUBQ             $+16, R8
-	CMPQ             SI, $+15
-	JGT              else16
-	MOVQ             $-1, DX
-	BZHIQ            R8, DX, DX
-	KMOVW            DX, K1
-	SHRQ             $0x10, DX
-	KMOVW            DX, K2
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VMOVAPS.Z        Z7, K1, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          Z7, K1, (DI)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	MOVQ             R8, DX
-	SUBQ             $+17, DX
-	TESTQ            DX, DX
-	JS               end18
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K2, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z5, Z5
-	VMOVUPS          Z0, K2, (DI)
-
-end18:
-	JMP end17
-
-else16:
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VADDPS           Z7, Z8, Z8
-	VMOVUPS          Z7, (DI)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	MOVQ             $-1, DX
-	BZHIQ            R8, DX, DX
-	KMOVW            DX, K1
-	SHRQ             $0x10, DX
-	KMOVW            DX, K2
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VMOVAPS.Z        Z7, K1, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z7, K1, (DI)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	MOVQ             R8, DX
-	SUBQ             $+17, DX
-	TESTQ            DX, DX
-	JS               end19
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K2, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z8, Z8
-	VMOVUPS          Z0, K2, (DI)
-
-end19:
-end17:
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R8*4), DI
-	ADDQ         $-64, CX
-	LEAQ         (CX)(R8*4), CX
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z8, Z5, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-	JMP          end13
+else10:
+	CMPQ DI, $+2
+	JGT  else12
+	JMP  end9
 
 else12:
-	VXORPS           Z5, Z5, Z5
-	VXORPS           Z9, Z9, Z9
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	MOVQ             SI, R8
-	ANDQ             $+63, R8
-	SHRQ             $0x02, R8
-	MOVQ             $-1, R9
-	SHLXQ            R8, R9, R9
-	KMOVW            R9, K1
-	MOVQ             R8, R9
-	SHLQ             $0x02, R9
-	SUBQ             R9, SI
-	MOVQ             DI, R9
-	ANDQ             $+63, R9
-	SHRQ             $0x02, R9
-	MOVQ             $-1, R10
-	SHLXQ            R9, R10, R10
-	KMOVW            R10, K2
-	MOVQ             R9, R10
-	SHLQ             $0x02, R10
-	SUBQ             R10, DI
-	MOVQ             R9, R10
-	SHLQ             $0x02, R10
-	SUBQ             R10, CX
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K1, Z7
-	VMAXPS           Z7, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K2, Z7
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end15
+
+loop14:
+	MOVQ         tmp_base+48(FP), R8
+	MOVQ         tmp_base+48(FP), R9
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z10
+	MOVQ         DX, R10
+	CMPQ         R10, $+32
+	JLT          end17
+
+loop16:
+	VMOVUPS          (BX), Z7
+	VMAXPS           Z7, Z10, Z10
+	PREFETCHT0       4096(BX)
+	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
+	VMOVAPS          Z1, Z11
 	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
 	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VMOVAPS.Z        Z7, K2, Z10
-	VADDPS           Z10, Z5, Z5
-	VMOVUPS          Z7, K2, (DI)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	MOVQ             BX, R10
-	ADDQ             $+14, R10
-	ANDQ             $-16, R10
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z11, (AX)
+	VMOVUPS          64(BX), Z7
+	VMAXPS           Z7, Z10, Z10
+	PREFETCHT0       4160(BX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          64(R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, 64(R8)
+	VMOVNTPS         Z11, 64(AX)
+	ADDQ             $+128, BX
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	ADDQ             $+128, AX
+	ADDQ             $+128, R9
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JLT              end21
+	JGE              loop16
 
-loop20:
-	VMOVUPS          (SI), Z7
+end17:
+	CMPQ R10, $+16
+	JLT  end19
+
+loop18:
+	VMOVUPS          (BX), Z7
+	VMAXPS           Z7, Z10, Z10
+	PREFETCHT0       4096(BX)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z11, (AX)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	VMOVAPS          Z8, Z7
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z7, Z9
+	SUBQ             $+16, R10
+	CMPQ             R10, $+16
+	JGE              loop18
+
+end19:
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z8, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z10, Z10, Z4
+	VMAXPS       Z4, Z10, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop14
+
+end15:
+	ADDQ $+3, DI
+	JMP  end7
+
+end9:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else21
+	JMP  end20
+
+else21:
+	CMPQ DI, $+2
+	JGT  else23
+	JMP  end20
+
+else23:
+	MOVQ         tmp_base+48(FP), R8
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z9, Z9, Z9
+	VBROADCASTSS f32_ff800000<>+0(SB), Z8
+	MOVQ         DX, R9
+	CMPQ         R9, $+32
+	JLT          end26
+
+loop25:
+	VMOVUPS          (BX), Z7
 	VMAXPS           Z7, Z8, Z8
+	PREFETCHT0       4096(BX)
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -450,10 +232,11 @@ loop20:
 	VPSLLD           $0x14, Z10, Z10
 	VPADDD           Z10, Z11, Z11
 	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          Z7, (DI)
-	VMOVUPS          64(SI), Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          64(BX), Z7
 	VMAXPS           Z7, Z8, Z8
+	PREFETCHT0       4160(BX)
 	VMOVUPS          64(CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -469,105 +252,24 @@ loop20:
 	VPSLLD           $0x14, Z10, Z10
 	VPADDD           Z10, Z11, Z11
 	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, 64(DI)
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z7, 64(R8)
+	ADDQ             $+128, BX
 	ADDQ             $+128, SI
-	ADDQ             $+128, DI
 	ADDQ             $+128, CX
-	SUBQ             $+32, R10
-	CMPQ             R10, $+32
-	JGE              loop20
-
-end21:
-	MOVQ             BX, R11
-	ADDQ             R8, R11
-	MOVQ             BX, R8
-	ADDQ             $+14, R8
-	ANDQ             $-16, R8
-	SUBQ             $+32, R8
-	SUBQ             R8, R11
-	SUBQ             $+16, R11
-	MOVQ             BX, R8
-	ADDQ             R9, R8
-	MOVQ             BX, R9
-	ADDQ             $+14, R9
-	ANDQ             $-16, R9
+	ADDQ             $+128, R8
 	SUBQ             $+32, R9
-	SUBQ             R9, R8
-	SUBQ             $+16, R8
-	CMPQ             R10, $+15
-	JGT              else22
-	MOVQ             $-1, R9
-	BZHIQ            R11, R9, R9
-	KMOVW            R9, K1
-	SHRQ             $0x10, R9
-	KMOVW            R9, K2
-	MOVQ             $-1, R9
-	BZHIQ            R8, R9, R9
-	KMOVW            R9, K3
-	SHRQ             $0x10, R9
-	KMOVW            R9, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K1, Z7
-	VMAXPS           Z7, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K3, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VMOVAPS.Z        Z7, K3, Z10
-	VADDPS           Z10, Z9, Z9
-	VMOVUPS          Z7, K3, (DI)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	MOVQ             R11, R9
-	SUBQ             $+17, R9
-	MOVQ             R8, R10
-	SUBQ             $+17, R10
-	ANDQ             R10, R9
-	TESTQ            R9, R9
-	JS               end24
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K2, Z7
-	VMAXPS           Z7, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K4, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z7
-	VFMADD231PS      Z2, Z4, Z7
-	VSUBPS           Z7, Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
-	VPERMPS          Z0, Z7, Z10
-	VPSLLD           $0x14, Z7, Z7
-	VPADDD           Z7, Z10, Z10
-	VMULPS           Z10, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z4, K4, (DI)
+	CMPQ             R9, $+32
+	JGE              loop25
 
-end24:
-	JMP end23
+end26:
+	CMPQ R9, $+16
+	JLT  end28
 
-else22:
-	VMOVUPS          (SI), Z7
+loop27:
+	VMOVUPS          (BX), Z7
 	VMAXPS           Z7, Z8, Z8
+	PREFETCHT0       4096(BX)
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -583,84 +285,20 @@ else22:
 	VPSLLD           $0x14, Z10, Z10
 	VPADDD           Z10, Z11, Z11
 	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          Z7, (DI)
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, BX
 	ADDQ             $+64, SI
-	ADDQ             $+64, DI
 	ADDQ             $+64, CX
-	MOVQ             $-1, R9
-	BZHIQ            R11, R9, R9
-	KMOVW            R9, K1
-	SHRQ             $0x10, R9
-	KMOVW            R9, K2
-	MOVQ             $-1, R9
-	BZHIQ            R8, R9, R9
-	KMOVW            R9, K3
-	SHRQ             $0x10, R9
-	KMOVW            R9, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K1, Z7
-	VMAXPS           Z7, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K3, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VMOVAPS.Z        Z7, K3, Z10
-	VADDPS           Z10, Z5, Z5
-	VMOVUPS          Z7, K3, (DI)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	MOVQ             R11, R9
-	SUBQ             $+17, R9
-	MOVQ             R8, R10
-	SUBQ             $+17, R10
-	ANDQ             R10, R9
-	TESTQ            R9, R9
-	JS               end25
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K2, Z7
-	VMAXPS           Z7, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K4, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z7
-	VFMADD231PS      Z2, Z4, Z7
-	VSUBPS           Z7, Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
-	VPERMPS          Z0, Z7, Z10
-	VPSLLD           $0x14, Z7, Z7
-	VPADDD           Z7, Z10, Z10
-	VMULPS           Z10, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          Z4, K4, (DI)
+	ADDQ             $+64, R8
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z9, Z5
+	VMOVAPS          Z7, Z9
+	SUBQ             $+16, R9
+	CMPQ             R9, $+16
+	JGE              loop27
 
-end25:
-end23:
-	ADDQ         $-64, SI
-	LEAQ         (SI)(R11*4), SI
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R8*4), DI
-	ADDQ         $-64, CX
-	LEAQ         (CX)(R8*4), CX
+end28:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z9, Z5, Z5
@@ -683,15 +321,1727 @@ end23:
 	VSHUFPS      $0xb1, Z4, Z4, Z7
 	VMAXPS       Z7, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end27
+	JMP          end7
 
-loop26:
+end20:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else30
+	JMP  end29
+
+else30:
+	CMPQ DI, $+1
+	JGT  else32
+	JMP  end29
+
+else32:
+	MOVQ   tmp_base+48(FP), R8
+	MOVQ   tmp_base+48(FP), R9
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   DX, R10
+	CMPQ   R10, $+32
+	JLT    end35
+
+loop34:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z10, (AX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          64(R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, 64(R8)
+	VMOVNTPS         Z10, 64(AX)
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	ADDQ             $+128, AX
+	ADDQ             $+128, R9
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop34
+
+end35:
+	CMPQ R10, $+16
+	JLT  end37
+
+loop36:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z10, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	VMOVAPS          Z8, Z7
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z7, Z9
+	SUBQ             $+16, R10
+	CMPQ             R10, $+16
+	JGE              loop36
+
+end37:
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z5
+	VADDPS       Z9, Z8, Z7
+	VSHUFF32X4   $0x4e, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFF32X4   $0xb1, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFPS      $0x4e, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFPS      $0xb1, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VDIVPS       Z7, Z5, Z5
+	VMOVAPS      Z5, Z5
+	JMP          end7
+
+end29:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else39
+	JMP  end38
+
+else39:
+	MOVQ tmp_base+48(FP), R8
+	MOVQ DX, R9
+	CMPQ R9, $+32
+	JLT  end42
+
+loop41:
+	VMOVUPS  (R8), Z7
+	VMULPS   Z5, Z7, Z7
+	VMOVNTPS Z7, (AX)
+	VMOVUPS  64(R8), Z7
+	VMULPS   Z5, Z7, Z7
+	VMOVNTPS Z7, 64(AX)
+	ADDQ     $+128, AX
+	ADDQ     $+128, R8
+	SUBQ     $+32, R9
+	CMPQ     R9, $+32
+	JGE      loop41
+
+end42:
+	CMPQ R9, $+16
+	JLT  end44
+
+loop43:
+	VMOVUPS  (R8), Z7
+	VMULPS   Z5, Z7, Z7
+	VMOVNTPS Z7, (AX)
+	ADDQ     $+64, AX
+	ADDQ     $+64, R8
+	SUBQ     $+16, R9
+	CMPQ     R9, $+16
+	JGE      loop43
+
+end44:
+end38:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else46
+	JMP  end45
+
+else46:
+	CMPQ DI, $+1
+	JGT  else48
+	JMP  end45
+
+else48:
+	MOVQ   tmp_base+48(FP), R8
+	VXORPS Z5, Z5, Z5
+	VXORPS Z8, Z8, Z8
+	MOVQ   DX, R9
+	CMPQ   R9, $+32
+	JLT    end51
+
+loop50:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, 64(R8)
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	SUBQ             $+32, R9
+	CMPQ             R9, $+32
+	JGE              loop50
+
+end51:
+	CMPQ R9, $+16
+	JLT  end53
+
+loop52:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z8, Z5
+	VMOVAPS          Z7, Z8
+	SUBQ             $+16, R9
+	CMPQ             R9, $+16
+	JGE              loop52
+
+end53:
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z7
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z7, Z5
+	VMOVAPS      Z5, Z5
+
+end45:
+	CMPQ DI, $+2
+	JGT  else55
+	JMP  end54
+
+else55:
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         DX, R8
+	CMPQ         R8, $+32
+	JLT          end58
+
+loop57:
+	VMOVUPS    (BX), Z7
+	VMAXPS     Z7, Z4, Z4
+	PREFETCHT0 4096(BX)
+	VMOVUPS    64(BX), Z7
+	VMAXPS     Z7, Z4, Z4
+	PREFETCHT0 4160(BX)
+	ADDQ       $+128, BX
+	SUBQ       $+32, R8
+	CMPQ       R8, $+32
+	JGE        loop57
+
+end58:
+	CMPQ R8, $+16
+	JLT  end60
+
+loop59:
+	VMOVUPS    (BX), Z7
+	VMAXPS     Z7, Z4, Z4
+	PREFETCHT0 4096(BX)
+	ADDQ       $+64, BX
+	SUBQ       $+16, R8
+	CMPQ       R8, $+16
+	JGE        loop59
+
+end60:
+	VSHUFF32X4 $0x4e, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFF32X4 $0xb1, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFPS    $0x4e, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFPS    $0xb1, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VMOVAPS    Z4, Z4
+
+end54:
+end7:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop5
+
+end6:
+end3:
+	SFENCE
+	JMP end2
+
+else1:
+	MOVQ stream+88(FP), BX
+	CMPQ BX, $+0
+	JGT  else63
+	JMP  end62
+
+else63:
+	CMPQ DX, $+495
+	JGT  else65
+	JMP  end62
+
+else65:
+	MOVQ         cols+80(FP), DX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         CX, BX
+	MOVQ         AX, SI
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         DX, DI
+	ANDQ         $+15, DI
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	MOVQ         rows+72(FP), DI
+	TESTQ        DI, DI
+	JZ           end67
+	ADDQ         $+2, DI
+	CMPQ         DI, $+1
+	JLT          end70
+
+loop69:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else74
+	JMP  end73
+
+else74:
+	CMPQ DI, $+2
+	JGT  else76
+	JMP  end73
+
+else76:
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end79
+
+loop78:
+	MOVQ             tmp_base+48(FP), R8
+	MOVQ             tmp_base+48(FP), R9
+	PREFETCHT1       (AX)(DX*8)
 	VXORPS           Z8, Z8, Z8
 	VXORPS           Z9, Z9, Z9
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	MOVQ             SI, R8
+	MOVQ             BX, R10
+	ANDQ             $+63, R10
+	SHRQ             $0x02, R10
+	MOVQ             $-1, R11
+	SHLXQ            R10, R11, R11
+	KMOVW            R11, K1
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, BX
+	MOVQ             SI, R11
+	ANDQ             $+63, R11
+	SHRQ             $0x02, R11
+	MOVQ             $-1, R12
+	SHLXQ            R11, R12, R12
+	KMOVW            R12, K2
+	MOVQ             R11, R12
+	SHLQ             $0x02, R12
+	SUBQ             R12, SI
+	MOVQ             R11, R12
+	SHLQ             $0x02, R12
+	SUBQ             R12, CX
+	MOVQ             AX, R12
+	ANDQ             $+63, R12
+	SHRQ             $0x02, R12
+	MOVQ             $-1, R13
+	SHLXQ            R12, R13, R13
+	KMOVW            R13, K3
+	MOVQ             R12, R13
+	SHLQ             $0x02, R13
+	SUBQ             R13, AX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (BX), K1, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VMOVAPS.Z        Z7, K2, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          Z11, K3, (AX)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             DX, R13
+	ADDQ             $+14, R13
+	ANDQ             $-16, R13
+	SUBQ             $+32, R13
+	CMPQ             R13, $+32
+	JLT              end81
+
+loop80:
+	VMOVUPS          (BX), Z7
+	VMAXPS           Z7, Z10, Z10
+	PREFETCHT0       4096(BX)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z11, (AX)
+	VMOVUPS          64(BX), Z7
+	VMAXPS           Z7, Z10, Z10
+	PREFETCHT0       4160(BX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          64(R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, 64(R8)
+	VMOVNTPS         Z11, 64(AX)
+	ADDQ             $+128, BX
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	ADDQ             $+128, AX
+	ADDQ             $+128, R9
+	SUBQ             $+32, R13
+	CMPQ             R13, $+32
+	JGE              loop80
+
+end81:
+	MOVQ DX, R14
+	ADDQ R10, R14
+	MOVQ DX, R10
+	ADDQ $+14, R10
+	ANDQ $-16, R10
+	SUBQ $+32, R10
+	SUBQ R10, R14
+	SUBQ $+16, R14
+	MOVQ DX, R10
+	ADDQ R11, R10
+	MOVQ DX, R11
+	ADDQ $+14, R11
+	ANDQ $-16, R11
+	SUBQ $+32, R11
+	SUBQ R11, R10
+	SUBQ $+16, R10
+	MOVQ DX, R11
+	ADDQ R12, R11
+	MOVQ DX, R12
+	ADDQ $+14, R12
+	ANDQ $-16, R12
+	SUBQ $+32, R12
+	SUBQ R12, R11
+	SUBQ $+16, R11
+	CMPQ R13, $+16
+	JLT  end83
+
+loop82:
+	VMOVUPS          (BX), Z7
+	VMAXPS           Z7, Z10, Z10
+	PREFETCHT0       4096(BX)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z11, (AX)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	VMOVAPS          Z8, Z7
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z7, Z9
+	SUBQ             $+16, R13
+	CMPQ             R13, $+16
+	JGE              loop82
+
+end83:
+	MOVQ             $-1, R12
+	BZHIQ            R14, R12, R12
+	KMOVW            R12, K1
+	SHRQ             $0x10, R12
+	KMOVW            R12, K2
+	MOVQ             $-1, R12
+	BZHIQ            R10, R12, R12
+	KMOVW            R12, K3
+	SHRQ             $0x10, R12
+	KMOVW            R12, K4
+	MOVQ             $-1, R12
+	BZHIQ            R11, R12, R12
+	KMOVW            R12, K5
+	SHRQ             $0x10, R12
+	KMOVW            R12, K6
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (BX), K1, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K3, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VMOVAPS.Z        Z7, K3, Z11
+	VADDPS           Z11, Z9, Z9
+	VMOVUPS          (R9), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          Z11, K5, (AX)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             R14, R12
+	SUBQ             $+17, R12
+	MOVQ             R10, R13
+	SUBQ             $+17, R13
+	ANDQ             R13, R12
+	MOVQ             R11, R13
+	SUBQ             $+17, R13
+	ANDQ             R13, R12
+	TESTQ            R12, R12
+	JS               end84
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (BX), K2, Z7
+	VMAXPS           Z7, Z10, Z10
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K4, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VSUBPS           Z7, Z1, Z11
+	VFMADD231PS      Z2, Z4, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
+	VPERMPS          Z0, Z7, Z11
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z11, Z11
+	VMULPS           Z11, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          (R9), Z7
+	VMULPS           Z5, Z7, Z5
+	VMOVUPS          Z4, (R8)
+	VMOVUPS          Z5, K6, (AX)
+
+end84:
+	ADDQ         $-64, BX
+	LEAQ         (BX)(R14*4), BX
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R10*4), SI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R10*4), CX
+	ADDQ         $-64, R8
+	LEAQ         (R8)(R10*4), R8
+	ADDQ         $-64, AX
+	LEAQ         (AX)(R11*4), AX
+	ADDQ         $-64, R9
+	LEAQ         (R9)(R11*4), R9
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z8, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z10, Z10, Z4
+	VMAXPS       Z4, Z10, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop78
+
+end79:
+	ADDQ $+3, DI
+	JMP  end71
+
+end73:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else86
+	JMP  end85
+
+else86:
+	CMPQ DI, $+2
+	JGT  else88
+	JMP  end85
+
+else88:
+	MOVQ             tmp_base+48(FP), R8
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z9, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
+	MOVQ             BX, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
+	MOVQ             $-1, R10
+	SHLXQ            R9, R10, R10
+	KMOVW            R10, K1
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, BX
+	MOVQ             SI, R10
+	ANDQ             $+63, R10
+	SHRQ             $0x02, R10
+	MOVQ             $-1, R11
+	SHLXQ            R10, R11, R11
+	KMOVW            R11, K2
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, SI
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (BX), K1, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K2, Z10
+	VADDPS           Z10, Z5, Z5
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             DX, R11
+	ADDQ             $+14, R11
+	ANDQ             $-16, R11
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JLT              end91
+
+loop90:
+	VMOVUPS          (BX), Z7
+	VMAXPS           Z7, Z8, Z8
+	PREFETCHT0       4096(BX)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          64(BX), Z7
+	VMAXPS           Z7, Z8, Z8
+	PREFETCHT0       4160(BX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, 64(R8)
+	ADDQ             $+128, BX
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	SUBQ             $+32, R11
+	CMPQ             R11, $+32
+	JGE              loop90
+
+end91:
+	MOVQ DX, R12
+	ADDQ R9, R12
+	MOVQ DX, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R12
+	SUBQ $+16, R12
+	MOVQ DX, R9
+	ADDQ R10, R9
+	MOVQ DX, R10
+	ADDQ $+14, R10
+	ANDQ $-16, R10
+	SUBQ $+32, R10
+	SUBQ R10, R9
+	SUBQ $+16, R9
+	CMPQ R11, $+16
+	JLT  end93
+
+loop92:
+	VMOVUPS          (BX), Z7
+	VMAXPS           Z7, Z8, Z8
+	PREFETCHT0       4096(BX)
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z9, Z5
+	VMOVAPS          Z7, Z9
+	SUBQ             $+16, R11
+	CMPQ             R11, $+16
+	JGE              loop92
+
+end93:
+	MOVQ             $-1, R10
+	BZHIQ            R12, R10, R10
+	KMOVW            R10, K1
+	SHRQ             $0x10, R10
+	KMOVW            R10, K2
+	MOVQ             $-1, R10
+	BZHIQ            R9, R10, R10
+	KMOVW            R10, K3
+	SHRQ             $0x10, R10
+	KMOVW            R10, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (BX), K1, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K3, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K3, Z10
+	VADDPS           Z10, Z9, Z9
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             R12, R10
+	SUBQ             $+17, R10
+	MOVQ             R9, R11
+	SUBQ             $+17, R11
+	ANDQ             R11, R10
+	TESTQ            R10, R10
+	JS               end94
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (BX), K2, Z7
+	VMAXPS           Z7, Z8, Z8
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K4, Z7
+	VSUBPS           Z4, Z7, Z4
+	VMAXPS           Z4, Z3, Z4
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z4, Z7
+	VSUBPS           Z7, Z1, Z10
+	VFMADD231PS      Z2, Z4, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
+	VPERMPS          Z0, Z7, Z10
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z10, Z10
+	VMULPS           Z10, Z4, Z4
+	VMOVAPS.Z        Z4, K4, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z4, (R8)
+
+end94:
+	ADDQ         $-64, BX
+	LEAQ         (BX)(R12*4), BX
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R9*4), SI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R9*4), CX
+	ADDQ         $-64, R8
+	LEAQ         (R8)(R9*4), R8
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z9, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z7
+	VADDPS       Z7, Z5, Z5
+	VDIVPS       Z5, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VSHUFF32X4   $0x4e, Z8, Z8, Z4
+	VMAXPS       Z4, Z8, Z4
+	VSHUFF32X4   $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0x4e, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VSHUFPS      $0xb1, Z4, Z4, Z7
+	VMAXPS       Z7, Z4, Z4
+	VMOVAPS      Z4, Z4
+	JMP          end71
+
+end85:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else96
+	JMP  end95
+
+else96:
+	CMPQ DI, $+1
+	JGT  else98
+	JMP  end95
+
+else98:
+	MOVQ             tmp_base+48(FP), R8
+	MOVQ             tmp_base+48(FP), R9
+	PREFETCHT1       (AX)(DX*8)
+	VXORPS           Z8, Z8, Z8
+	VXORPS           Z9, Z9, Z9
+	MOVQ             SI, R10
+	ANDQ             $+63, R10
+	SHRQ             $0x02, R10
+	MOVQ             $-1, R11
+	SHLXQ            R10, R11, R11
+	KMOVW            R11, K1
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, SI
+	MOVQ             R10, R11
+	SHLQ             $0x02, R11
+	SUBQ             R11, CX
+	MOVQ             AX, R11
+	ANDQ             $+63, R11
+	SHRQ             $0x02, R11
+	MOVQ             $-1, R12
+	SHLXQ            R11, R12, R12
+	KMOVW            R12, K2
+	MOVQ             R11, R12
+	SHLQ             $0x02, R12
+	SUBQ             R12, AX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          Z10, K2, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             DX, R12
+	ADDQ             $+14, R12
+	ANDQ             $-16, R12
+	SUBQ             $+32, R12
+	CMPQ             R12, $+32
+	JLT              end101
+
+loop100:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z10, (AX)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          64(R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, 64(R8)
+	VMOVNTPS         Z10, 64(AX)
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	ADDQ             $+128, AX
+	ADDQ             $+128, R9
+	SUBQ             $+32, R12
+	CMPQ             R12, $+32
+	JGE              loop100
+
+end101:
+	MOVQ DX, R13
+	ADDQ R10, R13
+	MOVQ DX, R10
+	ADDQ $+14, R10
+	ANDQ $-16, R10
+	SUBQ $+32, R10
+	SUBQ R10, R13
+	SUBQ $+16, R13
+	MOVQ DX, R10
+	ADDQ R11, R10
+	MOVQ DX, R11
+	ADDQ $+14, R11
+	ANDQ $-16, R11
+	SUBQ $+32, R11
+	SUBQ R11, R10
+	SUBQ $+16, R10
+	CMPQ R12, $+16
+	JLT  end103
+
+loop102:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (R8)
+	VMOVNTPS         Z10, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	VMOVAPS          Z8, Z7
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z7, Z9
+	SUBQ             $+16, R12
+	CMPQ             R12, $+16
+	JGE              loop102
+
+end103:
+	MOVQ             $-1, R11
+	BZHIQ            R13, R11, R11
+	KMOVW            R11, K1
+	SHRQ             $0x10, R11
+	KMOVW            R11, K2
+	MOVQ             $-1, R11
+	BZHIQ            R10, R11, R11
+	KMOVW            R11, K3
+	SHRQ             $0x10, R11
+	KMOVW            R11, K4
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z10
+	VADDPS           Z10, Z9, Z9
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z10
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          Z10, K3, (AX)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, R9
+	MOVQ             R13, R11
+	SUBQ             $+17, R11
+	MOVQ             R10, R12
+	SUBQ             $+17, R12
+	ANDQ             R12, R11
+	TESTQ            R11, R11
+	JS               end104
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VSUBPS           Z10, Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
+	VPERMPS          Z0, Z10, Z11
+	VPSLLD           $0x14, Z10, Z10
+	VPADDD           Z10, Z11, Z11
+	VMULPS           Z11, Z7, Z7
+	VMOVAPS.Z        Z7, K2, Z10
+	VADDPS           Z10, Z8, Z8
+	VMOVUPS          (R9), Z10
+	VMULPS           Z5, Z10, Z5
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          Z5, K4, (AX)
+
+end104:
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R13*4), SI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R13*4), CX
+	ADDQ         $-64, R8
+	LEAQ         (R8)(R13*4), R8
+	ADDQ         $-64, AX
+	LEAQ         (AX)(R10*4), AX
+	ADDQ         $-64, R9
+	LEAQ         (R9)(R10*4), R9
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z5
+	VADDPS       Z9, Z8, Z7
+	VSHUFF32X4   $0x4e, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFF32X4   $0xb1, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFPS      $0x4e, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFPS      $0xb1, Z7, Z7, Z8
+	VADDPS       Z8, Z7, Z7
+	VDIVPS       Z7, Z5, Z5
+	VMOVAPS      Z5, Z5
+	JMP          end71
+
+end95:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else106
+	JMP  end105
+
+else106:
+	MOVQ       tmp_base+48(FP), R8
+	PREFETCHT1 (AX)(DX*8)
+	MOVQ       AX, R9
+	ANDQ       $+63, R9
+	SHRQ       $0x02, R9
+	MOVQ       $-1, R10
+	SHLXQ      R9, R10, R10
+	KMOVW      R10, K1
+	MOVQ       R9, R10
+	SHLQ       $0x02, R10
+	SUBQ       R10, AX
+	VMOVUPS    (R8), Z7
+	VMULPS     Z5, Z7, Z7
+	VMOVUPS    Z7, K1, (AX)
+	ADDQ       $+64, AX
+	ADDQ       $+64, R8
+	MOVQ       DX, R10
+	ADDQ       $+14, R10
+	ANDQ       $-16, R10
+	SUBQ       $+32, R10
+	CMPQ       R10, $+32
+	JLT        end109
+
+loop108:
+	VMOVUPS  (R8), Z7
+	VMULPS   Z5, Z7, Z7
+	VMOVNTPS Z7, (AX)
+	VMOVUPS  64(R8), Z7
+	VMULPS   Z5, Z7, Z7
+	VMOVNTPS Z7, 64(AX)
+	ADDQ     $+128, AX
+	ADDQ     $+128, R8
+	SUBQ     $+32, R10
+	CMPQ     R10, $+32
+	JGE      loop108
+
+end109:
+	MOVQ DX, R11
+	ADDQ R9, R11
+	MOVQ DX, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R11
+	SUBQ $+16, R11
+	CMPQ R10, $+16
+	JLT  end111
+
+loop110:
+	VMOVUPS  (R8), Z7
+	VMULPS   Z5, Z7, Z7
+	VMOVNTPS Z7, (AX)
+	ADDQ     $+64, AX
+	ADDQ     $+64, R8
+	SUBQ     $+16, R10
+	CMPQ     R10, $+16
+	JGE      loop110
+
+end111:
+	MOVQ    $-1, R9
+	BZHIQ   R11, R9, R9
+	KMOVW   R9, K1
+	SHRQ    $0x10, R9
+	KMOVW   R9, K2
+	VMOVUPS (R8), Z7
+	VMULPS  Z5, Z7, Z7
+	VMOVUPS Z7, K1, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, R8
+	MOVQ    R11, R9
+	SUBQ    $+17, R9
+	TESTQ   R9, R9
+	JS      end112
+	VMOVUPS (R8), Z7
+	VMULPS  Z5, Z7, Z7
+	VMOVUPS Z7, K2, (AX)
+
+end112:
+	ADDQ $-64, AX
+	LEAQ (AX)(R11*4), AX
+	ADDQ $-64, R8
+	LEAQ (R8)(R11*4), R8
+
+end105:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else114
+	JMP  end113
+
+else114:
+	CMPQ DI, $+1
+	JGT  else116
+	JMP  end113
+
+else116:
+	MOVQ             tmp_base+48(FP), R8
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z8, Z8, Z8
+	MOVQ             SI, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
+	MOVQ             $-1, R10
+	SHLXQ            R9, R10, R10
+	KMOVW            R10, K1
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, SI
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             DX, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JLT              end119
+
+loop118:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, (R8)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, 64(R8)
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	ADDQ             $+128, R8
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop118
+
+end119:
+	MOVQ DX, R11
+	ADDQ R9, R11
+	MOVQ DX, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R11
+	SUBQ $+16, R11
+	CMPQ R10, $+16
+	JLT  end121
+
+loop120:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z8, Z5
+	VMOVAPS          Z7, Z8
+	SUBQ             $+16, R10
+	CMPQ             R10, $+16
+	JGE              loop120
+
+end121:
+	MOVQ             $-1, R9
+	BZHIQ            R11, R9, R9
+	KMOVW            R9, K1
+	SHRQ             $0x10, R9
+	KMOVW            R9, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          Z7, (R8)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, R8
+	MOVQ             R11, R9
+	SUBQ             $+17, R9
+	TESTQ            R9, R9
+	JS               end122
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K2, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z7, (R8)
+
+end122:
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R11*4), SI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R11*4), CX
+	ADDQ         $-64, R8
+	LEAQ         (R8)(R11*4), R8
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z7
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z7, Z5
+	VMOVAPS      Z5, Z5
+
+end113:
+	CMPQ DI, $+2
+	JGT  else124
+	JMP  end123
+
+else124:
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         BX, R8
+	ANDQ         $+63, R8
+	SHRQ         $0x02, R8
+	MOVQ         $-1, R9
+	SHLXQ        R8, R9, R9
+	KMOVW        R9, K1
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, BX
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	VMOVUPS      (BX), K1, Z7
+	VMAXPS       Z7, Z4, Z4
+	ADDQ         $+64, BX
+	MOVQ         DX, R9
+	ADDQ         $+14, R9
+	ANDQ         $-16, R9
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JLT          end127
+
+loop126:
+	VMOVUPS    (BX), Z7
+	VMAXPS     Z7, Z4, Z4
+	PREFETCHT0 4096(BX)
+	VMOVUPS    64(BX), Z7
+	VMAXPS     Z7, Z4, Z4
+	PREFETCHT0 4160(BX)
+	ADDQ       $+128, BX
+	SUBQ       $+32, R9
+	CMPQ       R9, $+32
+	JGE        loop126
+
+end127:
+	MOVQ DX, R10
+	ADDQ R8, R10
+	MOVQ DX, R8
+	ADDQ $+14, R8
+	ANDQ $-16, R8
+	SUBQ $+32, R8
+	SUBQ R8, R10
+	SUBQ $+16, R10
+	CMPQ R9, $+16
+	JLT  end129
+
+loop128:
+	VMOVUPS    (BX), Z7
+	VMAXPS     Z7, Z4, Z4
+	PREFETCHT0 4096(BX)
+	ADDQ       $+64, BX
+	SUBQ       $+16, R9
+	CMPQ       R9, $+16
+	JGE        loop128
+
+end129:
+	MOVQ         $-1, R8
+	BZHIQ        R10, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	VMOVUPS      (BX), K1, Z7
+	VMAXPS       Z7, Z4, Z4
+	ADDQ         $+64, BX
+	MOVQ         R10, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end130
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	VMOVUPS      (BX), K2, Z7
+	VMAXPS       Z7, Z4, Z4
+
+end130:
+	ADDQ       $-64, BX
+	LEAQ       (BX)(R10*4), BX
+	VSHUFF32X4 $0x4e, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFF32X4 $0xb1, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFPS    $0x4e, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFPS    $0xb1, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VMOVAPS    Z4, Z4
+
+end123:
+end71:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop69
+
+end70:
+end67:
+	SFENCE
+	JMP end61
+
+end62:
+	MOVQ         cols+80(FP), DX
+	VMOVUPS      steps16<>+0(SB), Z0
+	VBROADCASTSS f32_49c00000<>+0(SB), Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         CX, BX
+	MOVQ         AX, SI
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         DX, DI
+	ANDQ         $+15, DI
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	CMPQ         DX, $+160
+	JLT          else131
+	MOVQ         DX, R8
+	SHLQ         $0x02, R8
+	ORQ          BX, R8
+	ORQ          SI, R8
+	ORQ          CX, R8
+	ORQ          AX, R8
+	TESTQ        $0x0000001f, R8
+	JZ           else131
+	MOVQ         rows+72(FP), DI
+	TESTQ        DI, DI
+	JZ           end133
+	ADDQ         $+2, DI
+	CMPQ         DI, $+1
+	JLT          end136
+
+loop135:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else140
+	JMP  end139
+
+else140:
+	CMPQ DI, $+2
+	JGT  else142
+	JMP  end139
+
+else142:
+	SUBQ $0x02, DI
+	CMPQ DI, $+1
+	JLT  end145
+
+loop144:
+	VXORPS           Z8, Z8, Z8
+	VXORPS           Z9, Z9, Z9
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
+	MOVQ             BX, R8
 	ANDQ             $+63, R8
 	SHRQ             $0x02, R8
 	MOVQ             $-1, R9
@@ -699,8 +2049,8 @@ loop26:
 	KMOVW            R9, K1
 	MOVQ             R8, R9
 	SHLQ             $0x02, R9
-	SUBQ             R9, SI
-	MOVQ             DI, R9
+	SUBQ             R9, BX
+	MOVQ             SI, R9
 	ANDQ             $+63, R9
 	SHRQ             $0x02, R9
 	MOVQ             $-1, R10
@@ -708,7 +2058,7 @@ loop26:
 	KMOVW            R10, K2
 	MOVQ             R9, R10
 	SHLQ             $0x02, R10
-	SUBQ             R10, DI
+	SUBQ             R10, SI
 	MOVQ             R9, R10
 	SHLQ             $0x02, R10
 	SUBQ             R10, CX
@@ -722,7 +2072,7 @@ loop26:
 	SHLQ             $0x02, R11
 	SUBQ             R11, AX
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K1, Z7
+	VMOVUPS          (BX), K1, Z7
 	VMAXPS           Z7, Z10, Z10
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K2, Z7
@@ -744,21 +2094,21 @@ loop26:
 	VADDPS           Z11, Z8, Z8
 	VMOVUPS.Z        (AX), K3, Z11
 	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z7, K2, (DI)
+	VMOVUPS          Z7, K2, (SI)
 	VMOVUPS          Z11, K3, (AX)
+	ADDQ             $+64, BX
 	ADDQ             $+64, SI
-	ADDQ             $+64, DI
 	ADDQ             $+64, CX
 	ADDQ             $+64, AX
-	MOVQ             BX, R11
+	MOVQ             DX, R11
 	ADDQ             $+14, R11
 	ANDQ             $-16, R11
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JLT              end29
+	JLT              end147
 
-loop28:
-	VMOVUPS          (SI), Z7
+loop146:
+	VMOVUPS          (BX), Z7
 	VMAXPS           Z7, Z10, Z10
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
@@ -778,9 +2128,9 @@ loop28:
 	VADDPS           Z7, Z9, Z9
 	VMOVUPS          (AX), Z11
 	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z7, (DI)
+	VMOVUPS          Z7, (SI)
 	VMOVUPS          Z11, (AX)
-	VMOVUPS          64(SI), Z7
+	VMOVUPS          64(BX), Z7
 	VMAXPS           Z7, Z10, Z10
 	VMOVUPS          64(CX), Z7
 	VSUBPS           Z4, Z7, Z7
@@ -800,43 +2150,79 @@ loop28:
 	VADDPS           Z7, Z8, Z8
 	VMOVUPS          64(AX), Z11
 	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z7, 64(DI)
+	VMOVUPS          Z7, 64(SI)
 	VMOVUPS          Z11, 64(AX)
+	ADDQ             $+128, BX
 	ADDQ             $+128, SI
-	ADDQ             $+128, DI
 	ADDQ             $+128, CX
 	ADDQ             $+128, AX
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JGE              loop28
+	JGE              loop146
 
-end29:
-	MOVQ             BX, R12
-	ADDQ             R8, R12
-	MOVQ             BX, R8
-	ADDQ             $+14, R8
-	ANDQ             $-16, R8
-	SUBQ             $+32, R8
-	SUBQ             R8, R12
-	SUBQ             $+16, R12
-	MOVQ             BX, R8
-	ADDQ             R9, R8
-	MOVQ             BX, R9
-	ADDQ             $+14, R9
-	ANDQ             $-16, R9
-	SUBQ             $+32, R9
-	SUBQ             R9, R8
-	SUBQ             $+16, R8
-	MOVQ             BX, R9
-	ADDQ             R10, R9
-	MOVQ             BX, R10
-	ADDQ             $+14, R10
-	ANDQ             $-16, R10
-	SUBQ             $+32, R10
-	SUBQ             R10, R9
-	SUBQ             $+16, R9
-	CMPQ             R11, $+15
-	JGT              else30
+end147:
+	MOVQ DX, R12
+	ADDQ R8, R12
+	MOVQ DX, R8
+	ADDQ $+14, R8
+	ANDQ $-16, R8
+	SUBQ $+32, R8
+	SUBQ R8, R12
+	SUBQ $+16, R12
+	MOVQ DX, R8
+	ADDQ R9, R8
+	MOVQ DX, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R8
+	SUBQ $+16, R8
+	MOVQ DX, R9
+	ADDQ R10, R9
+	MOVQ DX, R10
+	ADDQ $+14, R10
+	ANDQ $-16, R10
+	SUBQ $+32, R10
+	SUBQ R10, R9
+	SUBQ $+16, R9
+	CMPQ R11, $+16
+	JLT  end149
+
+loop148:
+	VMOVUPS          (BX), Z7
+	VMAXPS           Z7, Z10, Z10
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z11
+	VFMADD231PS      Z2, Z7, Z11
+	VSUBPS           Z11, Z1, Z12
+	VFMADD231PS      Z2, Z7, Z12
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
+	VPERMPS          Z0, Z11, Z12
+	VPSLLD           $0x14, Z11, Z11
+	VPADDD           Z11, Z12, Z12
+	VMULPS           Z12, Z7, Z7
+	VADDPS           Z7, Z9, Z9
+	VMOVUPS          (AX), Z11
+	VMULPS           Z5, Z11, Z11
+	VMOVUPS          Z7, (SI)
+	VMOVUPS          Z11, (AX)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	VMOVAPS          Z8, Z7
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z7, Z9
+	SUBQ             $+16, R11
+	CMPQ             R11, $+16
+	JGE              loop148
+
+end149:
 	MOVQ             $-1, R10
 	BZHIQ            R12, R10, R10
 	KMOVW            R10, K1
@@ -853,7 +2239,7 @@ end29:
 	SHRQ             $0x10, R10
 	KMOVW            R10, K6
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K1, Z7
+	VMOVUPS          (BX), K1, Z7
 	VMAXPS           Z7, Z10, Z10
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K3, Z7
@@ -875,10 +2261,10 @@ end29:
 	VADDPS           Z11, Z9, Z9
 	VMOVUPS.Z        (AX), K5, Z11
 	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z7, K3, (DI)
+	VMOVUPS          Z7, K3, (SI)
 	VMOVUPS          Z11, K5, (AX)
+	ADDQ             $+64, BX
 	ADDQ             $+64, SI
-	ADDQ             $+64, DI
 	ADDQ             $+64, CX
 	ADDQ             $+64, AX
 	MOVQ             R12, R10
@@ -890,9 +2276,9 @@ end29:
 	SUBQ             $+17, R11
 	ANDQ             R11, R10
 	TESTQ            R10, R10
-	JS               end32
+	JS               end150
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K2, Z7
+	VMOVUPS          (BX), K2, Z7
 	VMAXPS           Z7, Z10, Z10
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K4, Z7
@@ -914,125 +2300,14 @@ end29:
 	VADDPS           Z7, Z8, Z8
 	VMOVUPS.Z        (AX), K6, Z7
 	VMULPS           Z5, Z7, Z5
-	VMOVUPS          Z4, K4, (DI)
+	VMOVUPS          Z4, K4, (SI)
 	VMOVUPS          Z5, K6, (AX)
 
-end32:
-	JMP end31
-
-else30:
-	VMOVUPS          (SI), Z7
-	VMAXPS           Z7, Z10, Z10
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z7, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z7, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          (AX), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z7, (DI)
-	VMOVUPS          Z11, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	MOVQ             $-1, R10
-	BZHIQ            R12, R10, R10
-	KMOVW            R10, K1
-	SHRQ             $0x10, R10
-	KMOVW            R10, K2
-	MOVQ             $-1, R10
-	BZHIQ            R8, R10, R10
-	KMOVW            R10, K3
-	SHRQ             $0x10, R10
-	KMOVW            R10, K4
-	MOVQ             $-1, R10
-	BZHIQ            R9, R10, R10
-	KMOVW            R10, K5
-	SHRQ             $0x10, R10
-	KMOVW            R10, K6
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K1, Z7
-	VMAXPS           Z7, Z10, Z10
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K3, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z7, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z7
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z7, Z7
-	VMOVAPS.Z        Z7, K3, Z11
-	VADDPS           Z11, Z8, Z8
-	VMOVUPS.Z        (AX), K5, Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z7, K3, (DI)
-	VMOVUPS          Z11, K5, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	MOVQ             R12, R10
-	SUBQ             $+17, R10
-	MOVQ             R8, R11
-	SUBQ             $+17, R11
-	ANDQ             R11, R10
-	MOVQ             R9, R11
-	SUBQ             $+17, R11
-	ANDQ             R11, R10
-	TESTQ            R10, R10
-	JS               end33
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (SI), K2, Z7
-	VMAXPS           Z7, Z10, Z10
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K4, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z7
-	VFMADD231PS      Z2, Z4, Z7
-	VSUBPS           Z7, Z1, Z11
-	VFMADD231PS      Z2, Z4, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
-	VPERMPS          Z0, Z7, Z11
-	VPSLLD           $0x14, Z7, Z7
-	VPADDD           Z7, Z11, Z11
-	VMULPS           Z11, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS.Z        (AX), K6, Z7
-	VMULPS           Z5, Z7, Z5
-	VMOVUPS          Z4, K4, (DI)
-	VMOVUPS          Z5, K6, (AX)
-
-end33:
-end31:
+end150:
+	ADDQ         $-64, BX
+	LEAQ         (BX)(R12*4), BX
 	ADDQ         $-64, SI
-	LEAQ         (SI)(R12*4), SI
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R8*4), DI
+	LEAQ         (SI)(R8*4), SI
 	ADDQ         $-64, CX
 	LEAQ         (CX)(R8*4), CX
 	ADDQ         $-64, AX
@@ -1059,470 +2334,128 @@ end31:
 	VSHUFPS      $0xb1, Z4, Z4, Z7
 	VMAXPS       Z7, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop26
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop144
 
-end27:
-	VXORPS           Z8, Z8, Z8
-	VXORPS           Z9, Z9, Z9
-	MOVQ             DI, DX
-	ANDQ             $+63, DX
-	SHRQ             $0x02, DX
-	MOVQ             $-1, SI
-	SHLXQ            DX, SI, SI
-	KMOVW            SI, K1
-	MOVQ             DX, SI
-	SHLQ             $0x02, SI
-	SUBQ             SI, DI
-	MOVQ             DX, SI
-	SHLQ             $0x02, SI
-	SUBQ             SI, CX
-	MOVQ             AX, SI
-	ANDQ             $+63, SI
-	SHRQ             $0x02, SI
-	MOVQ             $-1, R8
-	SHLXQ            SI, R8, R8
-	KMOVW            R8, K2
-	MOVQ             SI, R8
-	SHLQ             $0x02, R8
-	SUBQ             R8, AX
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VMOVAPS.Z        Z7, K1, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS.Z        (AX), K2, Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z7, K1, (DI)
-	VMOVUPS          Z10, K2, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	MOVQ             BX, R8
-	ADDQ             $+14, R8
-	ANDQ             $-16, R8
-	SUBQ             $+32, R8
-	CMPQ             R8, $+32
-	JLT              end35
+end145:
+	ADDQ $+3, DI
+	JMP  end137
 
-loop34:
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          (AX), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z7, (DI)
-	VMOVUPS          Z10, (AX)
-	VMOVUPS          64(CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z8, Z8
-	VMOVUPS          64(AX), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z7, 64(DI)
-	VMOVUPS          Z10, 64(AX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, AX
-	SUBQ             $+32, R8
-	CMPQ             R8, $+32
-	JGE              loop34
+end139:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+1
+	JGT  else152
+	JMP  end151
 
-end35:
-	MOVQ             BX, R9
-	ADDQ             DX, R9
-	MOVQ             BX, DX
-	ADDQ             $+14, DX
-	ANDQ             $-16, DX
-	SUBQ             $+32, DX
-	SUBQ             DX, R9
-	SUBQ             $+16, R9
-	MOVQ             BX, DX
-	ADDQ             SI, DX
-	MOVQ             BX, SI
-	ADDQ             $+14, SI
-	ANDQ             $-16, SI
-	SUBQ             $+32, SI
-	SUBQ             SI, DX
-	SUBQ             $+16, DX
-	CMPQ             R8, $+15
-	JGT              else36
-	MOVQ             $-1, SI
-	BZHIQ            R9, SI, SI
-	KMOVW            SI, K1
-	SHRQ             $0x10, SI
-	KMOVW            SI, K2
-	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
-	KMOVW            SI, K3
-	SHRQ             $0x10, SI
-	KMOVW            SI, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VMOVAPS.Z        Z7, K1, Z10
-	VADDPS           Z10, Z9, Z9
-	VMOVUPS.Z        (AX), K3, Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z7, K1, (DI)
-	VMOVUPS          Z10, K3, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	MOVQ             R9, SI
-	SUBQ             $+17, SI
-	MOVQ             DX, R8
-	SUBQ             $+17, R8
-	ANDQ             R8, SI
-	TESTQ            SI, SI
-	JS               end38
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K2, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z8, Z8
-	VMOVUPS.Z        (AX), K4, Z1
-	VMULPS           Z5, Z1, Z1
-	VMOVUPS          Z0, K2, (DI)
-	VMOVUPS          Z1, K4, (AX)
-
-end38:
-	JMP end37
-
-else36:
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          (AX), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z7, (DI)
-	VMOVUPS          Z10, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	MOVQ             $-1, SI
-	BZHIQ            R9, SI, SI
-	KMOVW            SI, K1
-	SHRQ             $0x10, SI
-	KMOVW            SI, K2
-	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
-	KMOVW            SI, K3
-	SHRQ             $0x10, SI
-	KMOVW            SI, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VMOVAPS.Z        Z7, K1, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS.Z        (AX), K3, Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z7, K1, (DI)
-	VMOVUPS          Z10, K3, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	MOVQ             R9, SI
-	SUBQ             $+17, SI
-	MOVQ             DX, R8
-	SUBQ             $+17, R8
-	ANDQ             R8, SI
-	TESTQ            SI, SI
-	JS               end39
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K2, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z9, Z9
-	VMOVUPS.Z        (AX), K4, Z1
-	VMULPS           Z5, Z1, Z1
-	VMOVUPS          Z0, K2, (DI)
-	VMOVUPS          Z1, K4, (AX)
-
-end39:
-end37:
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R9*4), DI
-	ADDQ         $-64, CX
-	LEAQ         (CX)(R9*4), CX
-	ADDQ         $-64, AX
-	LEAQ         (AX)(DX*4), AX
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z9, Z8, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-
-end13:
-	MOVQ      AX, CX
-	ANDQ      $+63, CX
-	SHRQ      $0x02, CX
-	MOVQ      $-1, DX
-	SHLXQ     CX, DX, DX
-	KMOVW     DX, K1
-	MOVQ      CX, DX
-	SHLQ      $0x02, DX
-	SUBQ      DX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	VMULPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
+else152:
+	MOVQ      AX, R8
+	ANDQ      $+63, R8
+	SHRQ      $0x02, R8
+	MOVQ      $-1, R9
+	SHLXQ     R8, R9, R9
+	KMOVW     R9, K1
+	MOVQ      R8, R9
+	SHLQ      $0x02, R9
+	SUBQ      R9, AX
+	VMOVUPS.Z (AX), K1, Z7
+	VMULPS    Z5, Z7, Z7
+	VMOVUPS   Z7, K1, (AX)
 	ADDQ      $+64, AX
-	MOVQ      BX, DX
-	ADDQ      $+14, DX
-	ANDQ      $-16, DX
-	SUBQ      $+32, DX
-	CMPQ      DX, $+32
-	JLT       end41
+	MOVQ      DX, R9
+	ADDQ      $+14, R9
+	ANDQ      $-16, R9
+	SUBQ      $+32, R9
+	CMPQ      R9, $+32
+	JLT       end155
 
-loop40:
-	VMOVUPS (AX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(AX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, 64(AX)
+loop154:
+	VMOVUPS (AX), Z7
+	VMULPS  Z5, Z7, Z7
+	VMOVUPS Z7, (AX)
+	VMOVUPS 64(AX), Z7
+	VMULPS  Z5, Z7, Z7
+	VMOVUPS Z7, 64(AX)
 	ADDQ    $+128, AX
-	SUBQ    $+32, DX
-	CMPQ    DX, $+32
-	JGE     loop40
-
-end41:
-	MOVQ      BX, SI
-	ADDQ      CX, SI
-	MOVQ      BX, CX
-	ADDQ      $+14, CX
-	ANDQ      $-16, CX
-	SUBQ      $+32, CX
-	SUBQ      CX, SI
-	SUBQ      $+16, SI
-	CMPQ      DX, $+15
-	JGT       else42
-	MOVQ      $-1, CX
-	BZHIQ     SI, CX, CX
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	VMOVUPS.Z (AX), K1, Z0
-	VMULPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	MOVQ      SI, CX
-	SUBQ      $+17, CX
-	TESTQ     CX, CX
-	JS        end44
-	VMOVUPS.Z (AX), K2, Z0
-	VMULPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end44:
-	JMP end43
-
-else42:
-	VMOVUPS   (AX), Z0
-	VMULPS    Z5, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	ADDQ      $+64, AX
-	MOVQ      $-1, CX
-	BZHIQ     SI, CX, CX
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	VMOVUPS.Z (AX), K1, Z0
-	VMULPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      $+64, AX
-	MOVQ      SI, CX
-	SUBQ      $+17, CX
-	TESTQ     CX, CX
-	JS        end45
-	VMOVUPS.Z (AX), K2, Z0
-	VMULPS    Z5, Z0, Z0
-	VMOVUPS   Z0, K2, (AX)
-
-end45:
-end43:
-	ADDQ $-64, AX
-	LEAQ (AX)(SI*4), AX
-
-end3:
-	JMP end2
-
-else1:
-	TESTQ        DX, DX
-	JZ           end46
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end49
-
-loop48:
-	VMOVUPS (SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	VMOVUPS 64(SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+128, SI
 	SUBQ    $+32, R9
 	CMPQ    R9, $+32
-	JGE     loop48
+	JGE     loop154
 
-end49:
-	CMPQ         R9, $+15
-	JGT          else50
-	TESTQ        R8, R8
-	JZ           end52
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	LEAQ         (SI)(R8*4), SI
+end155:
+	MOVQ DX, R10
+	ADDQ R8, R10
+	MOVQ DX, R8
+	ADDQ $+14, R8
+	ANDQ $-16, R8
+	SUBQ $+32, R8
+	SUBQ R8, R10
+	SUBQ $+16, R10
+	CMPQ R9, $+16
+	JLT  end157
 
-end52:
-	JMP end51
+loop156:
+	VMOVUPS (AX), Z7
+	VMULPS  Z5, Z7, Z7
+	VMOVUPS Z7, (AX)
+	ADDQ    $+64, AX
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop156
 
-else50:
-	VMOVUPS      (SI), Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	TESTQ        R8, R8
-	JZ           end53
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	LEAQ         (SI)(R8*4), SI
+end157:
+	MOVQ      $-1, R8
+	BZHIQ     R10, R8, R8
+	KMOVW     R8, K1
+	SHRQ      $0x10, R8
+	KMOVW     R8, K2
+	VMOVUPS.Z (AX), K1, Z7
+	VMULPS    Z5, Z7, Z7
+	VMOVUPS   Z7, K1, (AX)
+	ADDQ      $+64, AX
+	MOVQ      R10, R8
+	SUBQ      $+17, R8
+	TESTQ     R8, R8
+	JS        end158
+	VMOVUPS.Z (AX), K2, Z7
+	VMULPS    Z5, Z7, Z7
+	VMOVUPS   Z7, K2, (AX)
 
-end53:
-end51:
-	VSHUFF32X4 $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z4
-	CMPQ       DX, $+0
-	JGT        else55
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z8, Z8, Z8
-	MOVQ       BX, DX
-	CMPQ       DX, $+32
-	JLT        end58
+end158:
+	ADDQ $-64, AX
+	LEAQ (AX)(R10*4), AX
 
-loop57:
-	VMOVUPS          (CX), Z7
+end151:
+	MOVQ rows+72(FP), R8
+	ADDQ $+2, R8
+	SUBQ DI, R8
+	CMPQ R8, $+0
+	JGT  else160
+	JMP  end159
+
+else160:
+	CMPQ DI, $+1
+	JGT  else162
+	JMP  end159
+
+else162:
+	VXORPS           Z5, Z5, Z5
+	VXORPS           Z8, Z8, Z8
+	MOVQ             SI, R8
+	ANDQ             $+63, R8
+	SHRQ             $0x02, R8
+	MOVQ             $-1, R9
+	SHLXQ            R8, R9, R9
+	KMOVW            R9, K1
+	MOVQ             R8, R9
+	SHLQ             $0x02, R9
+	SUBQ             R9, SI
+	MOVQ             R8, R9
+	SHLQ             $0x02, R9
+	SUBQ             R9, CX
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
 	VMOVAPS          Z1, Z9
@@ -1537,9 +2470,20 @@ loop57:
 	VPSLLD           $0x14, Z9, Z9
 	VPADDD           Z9, Z10, Z10
 	VMULPS           Z10, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (DI)
-	VMOVUPS          64(CX), Z7
+	VMOVAPS.Z        Z7, K1, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z7, K1, (SI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	MOVQ             DX, R9
+	ADDQ             $+14, R9
+	ANDQ             $-16, R9
+	SUBQ             $+32, R9
+	CMPQ             R9, $+32
+	JLT              end165
+
+loop164:
+	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
 	VMOVAPS          Z1, Z9
@@ -1555,45 +2499,8 @@ loop57:
 	VPADDD           Z9, Z10, Z10
 	VMULPS           Z10, Z7, Z7
 	VADDPS           Z7, Z8, Z8
-	VMOVUPS          Z7, 64(DI)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	SUBQ             $+32, DX
-	CMPQ             DX, $+32
-	JGE              loop57
-
-end58:
-	CMPQ             DX, $+15
-	JGT              else59
-	TESTQ            R8, R8
-	JZ               end61
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z5, Z5
-	VMOVAPS          Z0, Z6
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-
-end61:
-	JMP end60
-
-else59:
-	VMOVUPS          (CX), Z7
+	VMOVUPS          Z7, (SI)
+	VMOVUPS          64(CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
 	VMOVAPS          Z1, Z9
@@ -1609,227 +2516,256 @@ else59:
 	VPADDD           Z9, Z10, Z10
 	VMULPS           Z10, Z7, Z7
 	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (DI)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	TESTQ            R8, R8
-	JZ               end62
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z8, Z8
-	VMOVAPS          Z0, Z6
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-
-end62:
-end60:
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z8, Z5, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-	JMP          end56
-
-else55:
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS f32_ff800000<>+0(SB), Z8
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end64
-
-loop63:
-	VMOVUPS          (SI), Z7
-	VMAXPS           Z7, Z8, Z8
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (DI)
-	VMOVUPS          64(SI), Z7
-	VMAXPS           Z7, Z8, Z8
-	VMOVUPS          64(CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          Z7, 64(DI)
+	VMOVUPS          Z7, 64(SI)
 	ADDQ             $+128, SI
-	ADDQ             $+128, DI
 	ADDQ             $+128, CX
 	SUBQ             $+32, R9
 	CMPQ             R9, $+32
-	JGE              loop63
+	JGE              loop164
 
-end64:
-	CMPQ             R9, $+15
-	JGT              else65
-	TESTQ            R8, R8
-	JZ               end67
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
-	VMAXPS           Z6, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z6
-	VFMADD231PS      Z2, Z4, Z6
-	VSUBPS           Z6, Z1, Z7
-	VFMADD231PS      Z2, Z4, Z7
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
-	VPERMPS          Z0, Z6, Z7
-	VPSLLD           $0x14, Z6, Z6
-	VPADDD           Z6, Z7, Z7
-	VMULPS           Z7, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z6
-	VADDPS           Z6, Z5, Z5
-	VMOVAPS          Z4, Z6
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
+end165:
+	MOVQ DX, R10
+	ADDQ R8, R10
+	MOVQ DX, R8
+	ADDQ $+14, R8
+	ANDQ $-16, R8
+	SUBQ $+32, R8
+	SUBQ R8, R10
+	SUBQ $+16, R10
+	CMPQ R9, $+16
+	JLT  end167
 
-end67:
-	JMP end66
-
-else65:
-	VMOVUPS          (SI), Z7
-	VMAXPS           Z7, Z8, Z8
+loop166:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
 	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
 	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (DI)
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, (SI)
 	ADDQ             $+64, SI
-	ADDQ             $+64, DI
 	ADDQ             $+64, CX
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z8, Z5
+	VMOVAPS          Z7, Z8
+	SUBQ             $+16, R9
+	CMPQ             R9, $+16
+	JGE              loop166
+
+end167:
+	MOVQ             $-1, R8
+	BZHIQ            R10, R8, R8
+	KMOVW            R8, K1
+	SHRQ             $0x10, R8
+	KMOVW            R8, K2
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K1, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z9
+	VADDPS           Z9, Z8, Z8
+	VMOVUPS          Z7, K1, (SI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	MOVQ             R10, R8
+	SUBQ             $+17, R8
 	TESTQ            R8, R8
-	JZ               end68
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
-	VMAXPS           Z6, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z6
-	VFMADD231PS      Z2, Z4, Z6
-	VSUBPS           Z6, Z1, Z7
-	VFMADD231PS      Z2, Z4, Z7
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
-	VPERMPS          Z0, Z6, Z7
-	VPSLLD           $0x14, Z6, Z6
-	VPADDD           Z6, Z7, Z7
-	VMULPS           Z7, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z6
-	VADDPS           Z6, Z9, Z9
-	VMOVAPS          Z4, Z6
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
+	JS               end168
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
+	VMOVUPS          (CX), K2, Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VMOVAPS.Z        Z7, K2, Z9
+	VADDPS           Z9, Z5, Z5
+	VMOVUPS          Z7, K2, (SI)
 
-end68:
-end66:
+end168:
+	ADDQ         $-64, SI
+	LEAQ         (SI)(R10*4), SI
+	ADDQ         $-64, CX
+	LEAQ         (CX)(R10*4), CX
 	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z9, Z5, Z5
-	VSHUFF32X4   $0x4e, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VDIVPS       Z5, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VSHUFF32X4   $0x4e, Z8, Z8, Z4
-	VMAXPS       Z4, Z8, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VMOVAPS      Z4, Z4
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end70
+	VBROADCASTSS f32_3f800000<>+0(SB), Z7
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z7, Z5
+	VMOVAPS      Z5, Z5
 
-loop69:
+end159:
+	CMPQ DI, $+2
+	JGT  else170
+	JMP  end169
+
+else170:
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         BX, R8
+	ANDQ         $+63, R8
+	SHRQ         $0x02, R8
+	MOVQ         $-1, R9
+	SHLXQ        R8, R9, R9
+	KMOVW        R9, K1
+	MOVQ         R8, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, BX
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	VMOVUPS      (BX), K1, Z7
+	VMAXPS       Z7, Z4, Z4
+	ADDQ         $+64, BX
+	MOVQ         DX, R9
+	ADDQ         $+14, R9
+	ANDQ         $-16, R9
+	SUBQ         $+32, R9
+	CMPQ         R9, $+32
+	JLT          end173
+
+loop172:
+	VMOVUPS (BX), Z7
+	VMAXPS  Z7, Z4, Z4
+	VMOVUPS 64(BX), Z7
+	VMAXPS  Z7, Z4, Z4
+	ADDQ    $+128, BX
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop172
+
+end173:
+	MOVQ DX, R10
+	ADDQ R8, R10
+	MOVQ DX, R8
+	ADDQ $+14, R8
+	ANDQ $-16, R8
+	SUBQ $+32, R8
+	SUBQ R8, R10
+	SUBQ $+16, R10
+	CMPQ R9, $+16
+	JLT  end175
+
+loop174:
+	VMOVUPS (BX), Z7
+	VMAXPS  Z7, Z4, Z4
+	ADDQ    $+64, BX
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop174
+
+end175:
+	MOVQ         $-1, R8
+	BZHIQ        R10, R8, R8
+	KMOVW        R8, K1
+	SHRQ         $0x10, R8
+	KMOVW        R8, K2
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	VMOVUPS      (BX), K1, Z7
+	VMAXPS       Z7, Z4, Z4
+	ADDQ         $+64, BX
+	MOVQ         R10, R8
+	SUBQ         $+17, R8
+	TESTQ        R8, R8
+	JS           end176
+	VBROADCASTSS f32_ff800000<>+0(SB), Z7
+	VMOVUPS      (BX), K2, Z7
+	VMAXPS       Z7, Z4, Z4
+
+end176:
+	ADDQ       $-64, BX
+	LEAQ       (BX)(R10*4), BX
+	VSHUFF32X4 $0x4e, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFF32X4 $0xb1, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFPS    $0x4e, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VSHUFPS    $0xb1, Z4, Z4, Z7
+	VMAXPS     Z7, Z4, Z4
+	VMOVAPS    Z4, Z4
+
+end169:
+end137:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop135
+
+end136:
+end133:
+	JMP end132
+
+else131:
+	MOVQ  rows+72(FP), R8
+	TESTQ R8, R8
+	JZ    end177
+	ADDQ  $+2, R8
+	CMPQ  R8, $+1
+	JLT   end180
+
+loop179:
+	MOVQ rows+72(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else184
+	JMP  end183
+
+else184:
+	CMPQ R8, $+2
+	JGT  else186
+	JMP  end183
+
+else186:
+	SUBQ $0x02, R8
+	CMPQ R8, $+1
+	JLT  end189
+
+loop188:
 	VXORPS       Z8, Z8, Z8
 	VXORPS       Z9, Z9, Z9
 	VBROADCASTSS f32_ff800000<>+0(SB), Z10
-	MOVQ         BX, R9
+	MOVQ         DX, R9
 	CMPQ         R9, $+32
-	JLT          end72
+	JLT          end191
 
-loop71:
-	VMOVUPS          (SI), Z11
+loop190:
+	VMOVUPS          (BX), Z11
 	VMAXPS           Z11, Z10, Z10
 	VMOVUPS          (CX), Z11
 	VSUBPS           Z4, Z11, Z11
@@ -1849,9 +2785,9 @@ loop71:
 	VADDPS           Z11, Z8, Z8
 	VMOVUPS          (AX), Z12
 	VMULPS           Z5, Z12, Z12
-	VMOVUPS          Z11, (DI)
+	VMOVUPS          Z11, (SI)
 	VMOVUPS          Z12, (AX)
-	VMOVUPS          64(SI), Z11
+	VMOVUPS          64(BX), Z11
 	VMAXPS           Z11, Z10, Z10
 	VMOVUPS          64(CX), Z11
 	VSUBPS           Z4, Z11, Z11
@@ -1871,23 +2807,59 @@ loop71:
 	VADDPS           Z11, Z9, Z9
 	VMOVUPS          64(AX), Z12
 	VMULPS           Z5, Z12, Z12
-	VMOVUPS          Z11, 64(DI)
+	VMOVUPS          Z11, 64(SI)
 	VMOVUPS          Z12, 64(AX)
+	ADDQ             $+128, BX
 	ADDQ             $+128, SI
-	ADDQ             $+128, DI
 	ADDQ             $+128, CX
 	ADDQ             $+128, AX
 	SUBQ             $+32, R9
 	CMPQ             R9, $+32
-	JGE              loop71
+	JGE              loop190
 
-end72:
-	CMPQ             R9, $+15
-	JGT              else73
-	TESTQ            R8, R8
-	JZ               end75
+end191:
+	CMPQ R9, $+16
+	JLT  end193
+
+loop192:
+	VMOVUPS          (BX), Z11
+	VMAXPS           Z11, Z10, Z10
+	VMOVUPS          (CX), Z11
+	VSUBPS           Z4, Z11, Z11
+	VMAXPS           Z11, Z3, Z11
+	VMOVAPS          Z1, Z12
+	VFMADD231PS      Z2, Z11, Z12
+	VSUBPS           Z12, Z1, Z13
+	VFMADD231PS      Z2, Z11, Z13
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
+	VPERMPS          Z0, Z12, Z13
+	VPSLLD           $0x14, Z12, Z12
+	VPADDD           Z12, Z13, Z13
+	VMULPS           Z13, Z11, Z11
+	VADDPS           Z11, Z8, Z8
+	VMOVUPS          (AX), Z12
+	VMULPS           Z5, Z12, Z12
+	VMOVUPS          Z11, (SI)
+	VMOVUPS          Z12, (AX)
+	ADDQ             $+64, BX
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	ADDQ             $+64, AX
+	VMOVAPS          Z8, Z11
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z11, Z9
+	SUBQ             $+16, R9
+	CMPQ             R9, $+16
+	JGE              loop192
+
+end193:
+	TESTQ            DI, DI
+	JZ               end194
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
+	VMOVUPS          (BX), K1, Z6
 	VMAXPS           Z6, Z10, Z10
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
 	VMOVUPS          (CX), K1, Z6
@@ -1910,74 +2882,12 @@ end72:
 	VMULPS           Z5, Z7, Z5
 	VMOVAPS          Z4, Z6
 	VMOVUPS          Z5, K1, (AX)
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (AX)(R8*4), AX
+	LEAQ             (BX)(DI*4), BX
+	LEAQ             (SI)(DI*4), SI
+	LEAQ             (CX)(DI*4), CX
+	LEAQ             (AX)(DI*4), AX
 
-end75:
-	JMP end74
-
-else73:
-	VMOVUPS          (SI), Z11
-	VMAXPS           Z11, Z10, Z10
-	VMOVUPS          (CX), Z11
-	VSUBPS           Z4, Z11, Z11
-	VMAXPS           Z11, Z3, Z11
-	VMOVAPS          Z1, Z12
-	VFMADD231PS      Z2, Z11, Z12
-	VSUBPS           Z12, Z1, Z13
-	VFMADD231PS      Z2, Z11, Z13
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
-	VPERMPS          Z0, Z12, Z13
-	VPSLLD           $0x14, Z12, Z12
-	VPADDD           Z12, Z13, Z13
-	VMULPS           Z13, Z11, Z11
-	VADDPS           Z11, Z8, Z8
-	VMOVUPS          (AX), Z12
-	VMULPS           Z5, Z12, Z12
-	VMOVUPS          Z11, (DI)
-	VMOVUPS          Z12, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	TESTQ            R8, R8
-	JZ               end76
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
-	VMAXPS           Z6, Z10, Z10
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z6
-	VFMADD231PS      Z2, Z4, Z6
-	VSUBPS           Z6, Z1, Z11
-	VFMADD231PS      Z2, Z4, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
-	VPERMPS          Z0, Z6, Z11
-	VPSLLD           $0x14, Z6, Z6
-	VPADDD           Z6, Z11, Z11
-	VMULPS           Z11, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z6
-	VADDPS           Z6, Z9, Z9
-	VMULPS           Z5, Z7, Z5
-	VMOVAPS          Z4, Z6
-	VMOVUPS          Z5, K1, (AX)
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (AX)(R8*4), AX
-
-end76:
-end74:
+end194:
 	VMOVAPS      Z6, Z7
 	VBROADCASTSS f32_3f800000<>+0(SB), Z4
 	VADDPS       Z9, Z8, Z5
@@ -2000,208 +2910,254 @@ end74:
 	VSHUFPS      $0xb1, Z4, Z4, Z8
 	VMAXPS       Z8, Z4, Z4
 	VMOVAPS      Z4, Z4
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop69
+	SUBQ         $+1, R8
+	CMPQ         R8, $+1
+	JGE          loop188
 
-end70:
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   BX, DX
-	CMPQ   DX, $+32
-	JLT    end78
+end189:
+	ADDQ $+3, R8
+	JMP  end181
 
-loop77:
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (AX), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (DI)
-	VMOVUPS          Z11, (AX)
-	VMOVUPS          64(CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z9, Z9
-	VMOVUPS          64(AX), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, 64(DI)
-	VMOVUPS          Z11, 64(AX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, AX
-	SUBQ             $+32, DX
-	CMPQ             DX, $+32
-	JGE              loop77
+end183:
+	MOVQ rows+72(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+1
+	JGT  else196
+	JMP  end195
 
-end78:
-	CMPQ             DX, $+15
-	JGT              else79
-	TESTQ            R8, R8
-	JZ               end81
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z8, Z8
-	VMULPS           Z5, Z7, Z1
-	VMOVAPS          Z0, Z6
-	VMOVUPS          Z1, K1, (AX)
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (AX)(R8*4), AX
+else196:
+	MOVQ DX, R9
+	CMPQ R9, $+32
+	JLT  end199
 
-end81:
-	JMP end80
-
-else79:
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (AX), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (DI)
-	VMOVUPS          Z11, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, AX
-	TESTQ            R8, R8
-	JZ               end82
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z9, Z9
-	VMULPS           Z5, Z7, Z1
-	VMOVAPS          Z0, Z6
-	VMOVUPS          Z1, K1, (AX)
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (AX)(R8*4), AX
-
-end82:
-end80:
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z9, Z8, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-
-end56:
-	MOVQ BX, CX
-	CMPQ CX, $+32
-	JLT  end84
-
-loop83:
-	VMOVUPS (AX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(AX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, 64(AX)
+loop198:
+	VMOVUPS (AX), Z8
+	VMULPS  Z5, Z8, Z8
+	VMOVUPS Z8, (AX)
+	VMOVUPS 64(AX), Z8
+	VMULPS  Z5, Z8, Z8
+	VMOVUPS Z8, 64(AX)
 	ADDQ    $+128, AX
-	SUBQ    $+32, CX
-	CMPQ    CX, $+32
-	JGE     loop83
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop198
 
-end84:
-	CMPQ    CX, $+15
-	JGT     else85
-	TESTQ   R8, R8
-	JZ      end87
-	VMULPS  Z5, Z7, Z0
-	VMOVUPS Z0, K1, (AX)
-	LEAQ    (AX)(R8*4), AX
+end199:
+	CMPQ R9, $+16
+	JLT  end201
 
-end87:
-	JMP end86
-
-else85:
-	VMOVUPS (AX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, (AX)
+loop200:
+	VMOVUPS (AX), Z8
+	VMULPS  Z5, Z8, Z8
+	VMOVUPS Z8, (AX)
 	ADDQ    $+64, AX
-	TESTQ   R8, R8
-	JZ      end88
-	VMULPS  Z5, Z7, Z0
-	VMOVUPS Z0, K1, (AX)
-	LEAQ    (AX)(R8*4), AX
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop200
 
-end88:
-end86:
-end46:
+end201:
+	TESTQ   DI, DI
+	JZ      end202
+	VMULPS  Z5, Z7, Z8
+	VMOVUPS Z8, K1, (AX)
+	LEAQ    (AX)(DI*4), AX
+
+end202:
+end195:
+	MOVQ rows+72(FP), R9
+	ADDQ $+2, R9
+	SUBQ R8, R9
+	CMPQ R9, $+0
+	JGT  else204
+	JMP  end203
+
+else204:
+	CMPQ R8, $+1
+	JGT  else206
+	JMP  end203
+
+else206:
+	VXORPS Z5, Z5, Z5
+	VXORPS Z8, Z8, Z8
+	MOVQ   DX, R9
+	CMPQ   R9, $+32
+	JLT    end209
+
+loop208:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (SI)
+	VMOVUPS          64(CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z8, Z8
+	VMOVUPS          Z7, 64(SI)
+	ADDQ             $+128, SI
+	ADDQ             $+128, CX
+	SUBQ             $+32, R9
+	CMPQ             R9, $+32
+	JGE              loop208
+
+end209:
+	CMPQ R9, $+16
+	JLT  end211
+
+loop210:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z7, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVUPS          Z7, (SI)
+	ADDQ             $+64, SI
+	ADDQ             $+64, CX
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z8, Z5
+	VMOVAPS          Z7, Z8
+	SUBQ             $+16, R9
+	CMPQ             R9, $+16
+	JGE              loop210
+
+end211:
+	TESTQ            DI, DI
+	JZ               end212
+	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
+	VMOVUPS          (CX), K1, Z6
+	VSUBPS           Z4, Z6, Z6
+	VMAXPS           Z6, Z3, Z6
+	VMOVAPS          Z1, Z7
+	VFMADD231PS      Z2, Z6, Z7
+	VSUBPS           Z7, Z1, Z9
+	VFMADD231PS      Z2, Z6, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z6
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z6
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z6
+	VPERMPS          Z0, Z7, Z9
+	VPSLLD           $0x14, Z7, Z7
+	VPADDD           Z7, Z9, Z9
+	VMULPS           Z9, Z6, Z6
+	VMOVAPS.Z        Z6, K1, Z7
+	VADDPS           Z7, Z5, Z5
+	VMOVAPS          Z6, Z6
+	LEAQ             (SI)(DI*4), SI
+	LEAQ             (CX)(DI*4), CX
+
+end212:
+	VMOVAPS      Z6, Z7
+	VBROADCASTSS f32_3f800000<>+0(SB), Z9
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFF32X4   $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0x4e, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VSHUFPS      $0xb1, Z5, Z5, Z8
+	VADDPS       Z8, Z5, Z5
+	VDIVPS       Z5, Z9, Z5
+	VMOVAPS      Z5, Z5
+
+end203:
+	CMPQ R8, $+2
+	JGT  else214
+	JMP  end213
+
+else214:
+	VBROADCASTSS f32_ff800000<>+0(SB), Z4
+	MOVQ         DX, R9
+	CMPQ         R9, $+32
+	JLT          end217
+
+loop216:
+	VMOVUPS (BX), Z8
+	VMAXPS  Z8, Z4, Z4
+	VMOVUPS 64(BX), Z8
+	VMAXPS  Z8, Z4, Z4
+	ADDQ    $+128, BX
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop216
+
+end217:
+	CMPQ R9, $+16
+	JLT  end219
+
+loop218:
+	VMOVUPS (BX), Z8
+	VMAXPS  Z8, Z4, Z4
+	ADDQ    $+64, BX
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop218
+
+end219:
+	TESTQ        DI, DI
+	JZ           end220
+	VBROADCASTSS f32_ff800000<>+0(SB), Z8
+	VMOVUPS      (BX), K1, Z8
+	VMAXPS       Z8, Z4, Z4
+	LEAQ         (BX)(DI*4), BX
+
+end220:
+	VSHUFF32X4 $0x4e, Z4, Z4, Z8
+	VMAXPS     Z8, Z4, Z4
+	VSHUFF32X4 $0xb1, Z4, Z4, Z8
+	VMAXPS     Z8, Z4, Z4
+	VSHUFPS    $0x4e, Z4, Z4, Z8
+	VMAXPS     Z8, Z4, Z4
+	VSHUFPS    $0xb1, Z4, Z4, Z8
+	VMAXPS     Z8, Z4, Z4
+	VMOVAPS    Z4, Z4
+
+end213:
+end181:
+	SUBQ $+1, R8
+	CMPQ R8, $+1
+	JGE  loop179
+
+end180:
+end177:
+end132:
+end61:
 end2:
 	VZEROUPPER
 	RET
@@ -2248,2864 +3204,6 @@ GLOBL f32_3f317218<>(SB), RODATA|NOPTR, $4
 DATA f32_3f800000<>+0(SB)/4, $0x3f800000
 GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
 
-// func softmaxRowsStreamAVX512(dst []float32, x []float32, tmp []float32, rows int, cols int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·softmaxRowsStreamAVX512(SB), NOSPLIT, $0-88
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         cols+80(FP), DX
-	LEAQ         (AX)(DX*4), BX
-	ORQ          AX, BX
-	TESTQ        $0x0000003f, BX
-	JNZ          else1
-	MOVQ         rows+72(FP), DX
-	MOVQ         cols+80(FP), BX
-	VMOVUPS      steps16<>+0(SB), Z0
-	VBROADCASTSS f32_49c00000<>+0(SB), Z1
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         CX, SI
-	MOVQ         AX, DI
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z4, Z4, Z4
-	TESTQ        DX, DX
-	JZ           end3
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	MOVQ         BX, R8
-	CMPQ         R8, $+32
-	JLT          end6
-
-loop5:
-	VMOVUPS    (SI), Z5
-	VMAXPS     Z5, Z4, Z4
-	PREFETCHT0 4096(SI)
-	VMOVUPS    64(SI), Z5
-	VMAXPS     Z5, Z4, Z4
-	PREFETCHT0 4160(SI)
-	ADDQ       $+128, SI
-	SUBQ       $+32, R8
-	CMPQ       R8, $+32
-	JGE        loop5
-
-end6:
-	CMPQ R8, $+15
-	JGT  else7
-	JMP  end8
-
-else7:
-	VMOVUPS    (SI), Z5
-	VMAXPS     Z5, Z4, Z4
-	PREFETCHT0 4096(SI)
-	ADDQ       $+64, SI
-
-end8:
-	VSHUFF32X4 $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z4
-	CMPQ       DX, $+0
-	JGT        else10
-	MOVQ       tmp_base+48(FP), DX
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z7, Z7, Z7
-	MOVQ       BX, SI
-	CMPQ       SI, $+32
-	JLT        end13
-
-loop12:
-	VMOVUPS          (CX), Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VADDPS           Z8, Z5, Z5
-	VMOVUPS          Z8, (DX)
-	VMOVUPS          64(CX), Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VADDPS           Z8, Z7, Z7
-	VMOVUPS          Z8, 64(DX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, DX
-	SUBQ             $+32, SI
-	CMPQ             SI, $+32
-	JGE              loop12
-
-end13:
-	CMPQ SI, $+15
-	JGT  else14
-	JMP  end15
-
-else14:
-	VMOVUPS          (CX), Z8
-	VSUBPS           Z4, Z8, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VADDPS           Z0, Z5, Z5
-	VMOVUPS          Z0, (DX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-
-end15:
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z7, Z5, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-	JMP          end11
-
-else10:
-	MOVQ         tmp_base+48(FP), R8
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z8, Z8, Z8
-	VBROADCASTSS f32_ff800000<>+0(SB), Z7
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end17
-
-loop16:
-	VMOVUPS          (SI), Z9
-	VMAXPS           Z9, Z7, Z7
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z9, (R8)
-	VMOVUPS          64(SI), Z9
-	VMAXPS           Z9, Z7, Z7
-	PREFETCHT0       4160(SI)
-	VMOVUPS          64(CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          Z9, 64(R8)
-	ADDQ             $+128, SI
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, R8
-	SUBQ             $+32, R9
-	CMPQ             R9, $+32
-	JGE              loop16
-
-end17:
-	CMPQ R9, $+15
-	JGT  else18
-	JMP  end19
-
-else18:
-	VMOVUPS          (SI), Z9
-	VMAXPS           Z9, Z7, Z7
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z4, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z4, Z4
-	VADDPS           Z4, Z5, Z5
-	VMOVUPS          Z4, (R8)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-
-end19:
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z8, Z5, Z5
-	VSHUFF32X4   $0x4e, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VDIVPS       Z5, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VSHUFF32X4   $0x4e, Z7, Z7, Z4
-	VMAXPS       Z4, Z7, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VMOVAPS      Z4, Z4
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end21
-
-loop20:
-	MOVQ         tmp_base+48(FP), R8
-	MOVQ         tmp_base+48(FP), R9
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VBROADCASTSS f32_ff800000<>+0(SB), Z9
-	MOVQ         BX, R10
-	CMPQ         R10, $+32
-	JLT          end23
-
-loop22:
-	VMOVUPS          (SI), Z10
-	VMAXPS           Z10, Z9, Z9
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z7, Z7
-	VMOVUPS          (R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (R8)
-	VMOVNTPS         Z11, (AX)
-	VMOVUPS          64(SI), Z10
-	VMAXPS           Z10, Z9, Z9
-	PREFETCHT0       4160(SI)
-	VMOVUPS          64(CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          64(R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, 64(R8)
-	VMOVNTPS         Z11, 64(AX)
-	ADDQ             $+128, SI
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, R8
-	ADDQ             $+128, AX
-	ADDQ             $+128, R9
-	SUBQ             $+32, R10
-	CMPQ             R10, $+32
-	JGE              loop22
-
-end23:
-	CMPQ R10, $+15
-	JGT  else24
-	JMP  end25
-
-else24:
-	VMOVUPS          (SI), Z10
-	VMAXPS           Z10, Z9, Z9
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z4, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z4, Z4
-	VADDPS           Z4, Z7, Z7
-	VMOVUPS          (R9), Z10
-	VMULPS           Z5, Z10, Z5
-	VMOVUPS          Z4, (R8)
-	VMOVNTPS         Z5, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	ADDQ             $+64, AX
-	ADDQ             $+64, R9
-
-end25:
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z8, Z7, Z5
-	VSHUFF32X4   $0x4e, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VDIVPS       Z5, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VSHUFF32X4   $0x4e, Z9, Z9, Z4
-	VMAXPS       Z4, Z9, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VMOVAPS      Z4, Z4
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop20
-
-end21:
-	MOVQ   tmp_base+48(FP), DX
-	MOVQ   tmp_base+48(FP), SI
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   BX, R8
-	CMPQ   R8, $+32
-	JLT    end27
-
-loop26:
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z7, Z7
-	VMOVUPS          (SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, (DX)
-	VMOVNTPS         Z10, (AX)
-	VMOVUPS          64(CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          64(SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, 64(DX)
-	VMOVNTPS         Z10, 64(AX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, DX
-	ADDQ             $+128, AX
-	ADDQ             $+128, SI
-	SUBQ             $+32, R8
-	CMPQ             R8, $+32
-	JGE              loop26
-
-end27:
-	CMPQ R8, $+15
-	JGT  else28
-	JMP  end29
-
-else28:
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VADDPS           Z0, Z7, Z7
-	VMOVUPS          (SI), Z1
-	VMULPS           Z5, Z1, Z1
-	VMOVUPS          Z0, (DX)
-	VMOVNTPS         Z1, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	ADDQ             $+64, AX
-	ADDQ             $+64, SI
-
-end29:
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z8, Z7, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-
-end11:
-	MOVQ tmp_base+48(FP), CX
-	MOVQ BX, DX
-	CMPQ DX, $+32
-	JLT  end31
-
-loop30:
-	VMOVUPS  (CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVNTPS Z0, (AX)
-	VMOVUPS  64(CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVNTPS Z0, 64(AX)
-	ADDQ     $+128, AX
-	ADDQ     $+128, CX
-	SUBQ     $+32, DX
-	CMPQ     DX, $+32
-	JGE      loop30
-
-end31:
-	CMPQ DX, $+15
-	JGT  else32
-	JMP  end33
-
-else32:
-	VMOVUPS  (CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVNTPS Z0, (AX)
-	ADDQ     $+64, AX
-	ADDQ     $+64, CX
-
-end33:
-end3:
-	SFENCE
-	JMP end2
-
-else1:
-	CMPQ         DX, $+495
-	JGT          else34
-	MOVQ         rows+72(FP), DX
-	MOVQ         cols+80(FP), BX
-	VMOVUPS      steps16<>+0(SB), Z0
-	VBROADCASTSS f32_49c00000<>+0(SB), Z1
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         CX, SI
-	MOVQ         AX, DI
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         BX, R8
-	ANDQ         $+15, R8
-	MOVQ         $-1, R9
-	BZHIQ        R8, R9, R9
-	KMOVW        R9, K1
-	TESTQ        DX, DX
-	JZ           end36
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	MOVQ         BX, R9
-	CMPQ         R9, $+32
-	JLT          end39
-
-loop38:
-	VMOVUPS (SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	VMOVUPS 64(SI), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+128, SI
-	SUBQ    $+32, R9
-	CMPQ    R9, $+32
-	JGE     loop38
-
-end39:
-	CMPQ         R9, $+15
-	JGT          else40
-	TESTQ        R8, R8
-	JZ           end42
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	LEAQ         (SI)(R8*4), SI
-
-end42:
-	JMP end41
-
-else40:
-	VMOVUPS      (SI), Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	TESTQ        R8, R8
-	JZ           end43
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	LEAQ         (SI)(R8*4), SI
-
-end43:
-end41:
-	VSHUFF32X4 $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z4
-	CMPQ       DX, $+0
-	JGT        else45
-	MOVQ       tmp_base+48(FP), DX
-	VXORPS     Z5, Z5, Z5
-	VXORPS     Z8, Z8, Z8
-	MOVQ       BX, SI
-	CMPQ       SI, $+32
-	JLT        end48
-
-loop47:
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (DX)
-	VMOVUPS          64(CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VADDPS           Z7, Z8, Z8
-	VMOVUPS          Z7, 64(DX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, DX
-	SUBQ             $+32, SI
-	CMPQ             SI, $+32
-	JGE              loop47
-
-end48:
-	CMPQ             SI, $+15
-	JGT              else49
-	TESTQ            R8, R8
-	JZ               end51
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z5, Z5
-	VMOVAPS          Z0, Z6
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (DX)(R8*4), DX
-
-end51:
-	JMP end50
-
-else49:
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z7
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (DX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	TESTQ            R8, R8
-	JZ               end52
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z8, Z8
-	VMOVAPS          Z0, Z6
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (DX)(R8*4), DX
-
-end52:
-end50:
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z8, Z5, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-	JMP          end46
-
-else45:
-	MOVQ         tmp_base+48(FP), R9
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS f32_ff800000<>+0(SB), Z8
-	MOVQ         BX, R10
-	CMPQ         R10, $+32
-	JLT          end54
-
-loop53:
-	VMOVUPS          (SI), Z7
-	VMAXPS           Z7, Z8, Z8
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (R9)
-	VMOVUPS          64(SI), Z7
-	VMAXPS           Z7, Z8, Z8
-	VMOVUPS          64(CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z9, Z9
-	VMOVUPS          Z7, 64(R9)
-	ADDQ             $+128, SI
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, R9
-	SUBQ             $+32, R10
-	CMPQ             R10, $+32
-	JGE              loop53
-
-end54:
-	CMPQ             R10, $+15
-	JGT              else55
-	TESTQ            R8, R8
-	JZ               end57
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
-	VMAXPS           Z6, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z6
-	VFMADD231PS      Z2, Z4, Z6
-	VSUBPS           Z6, Z1, Z7
-	VFMADD231PS      Z2, Z4, Z7
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
-	VPERMPS          Z0, Z6, Z7
-	VPSLLD           $0x14, Z6, Z6
-	VPADDD           Z6, Z7, Z7
-	VMULPS           Z7, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z6
-	VADDPS           Z6, Z5, Z5
-	VMOVAPS          Z4, Z6
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (R9)(R8*4), R9
-
-end57:
-	JMP end56
-
-else55:
-	VMOVUPS          (SI), Z7
-	VMAXPS           Z7, Z8, Z8
-	VMOVUPS          (CX), Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z7, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z7, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z7
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	VMOVUPS          Z7, (R9)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R9
-	TESTQ            R8, R8
-	JZ               end58
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
-	VMAXPS           Z6, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z6
-	VFMADD231PS      Z2, Z4, Z6
-	VSUBPS           Z6, Z1, Z7
-	VFMADD231PS      Z2, Z4, Z7
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z7, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z7, Z4
-	VPERMPS          Z0, Z6, Z7
-	VPSLLD           $0x14, Z6, Z6
-	VPADDD           Z6, Z7, Z7
-	VMULPS           Z7, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z6
-	VADDPS           Z6, Z9, Z9
-	VMOVAPS          Z4, Z6
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (R9)(R8*4), R9
-
-end58:
-end56:
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z9, Z5, Z5
-	VSHUFF32X4   $0x4e, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z9
-	VADDPS       Z9, Z5, Z5
-	VDIVPS       Z5, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VSHUFF32X4   $0x4e, Z8, Z8, Z4
-	VMAXPS       Z4, Z8, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VMOVAPS      Z4, Z4
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end60
-
-loop59:
-	MOVQ         tmp_base+48(FP), R9
-	MOVQ         tmp_base+48(FP), R10
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VBROADCASTSS f32_ff800000<>+0(SB), Z10
-	MOVQ         BX, R11
-	CMPQ         R11, $+32
-	JLT          end62
-
-loop61:
-	VMOVUPS          (SI), Z11
-	VMAXPS           Z11, Z10, Z10
-	VMOVUPS          (CX), Z11
-	VSUBPS           Z4, Z11, Z11
-	VMAXPS           Z11, Z3, Z11
-	VMOVAPS          Z1, Z12
-	VFMADD231PS      Z2, Z11, Z12
-	VSUBPS           Z12, Z1, Z13
-	VFMADD231PS      Z2, Z11, Z13
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
-	VPERMPS          Z0, Z12, Z13
-	VPSLLD           $0x14, Z12, Z12
-	VPADDD           Z12, Z13, Z13
-	VMULPS           Z13, Z11, Z11
-	VADDPS           Z11, Z8, Z8
-	VMOVUPS          (R10), Z12
-	VMULPS           Z5, Z12, Z12
-	VMOVUPS          Z11, (R9)
-	VMOVUPS          Z12, (AX)
-	VMOVUPS          64(SI), Z11
-	VMAXPS           Z11, Z10, Z10
-	VMOVUPS          64(CX), Z11
-	VSUBPS           Z4, Z11, Z11
-	VMAXPS           Z11, Z3, Z11
-	VMOVAPS          Z1, Z12
-	VFMADD231PS      Z2, Z11, Z12
-	VSUBPS           Z12, Z1, Z13
-	VFMADD231PS      Z2, Z11, Z13
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
-	VPERMPS          Z0, Z12, Z13
-	VPSLLD           $0x14, Z12, Z12
-	VPADDD           Z12, Z13, Z13
-	VMULPS           Z13, Z11, Z11
-	VADDPS           Z11, Z9, Z9
-	VMOVUPS          64(R10), Z12
-	VMULPS           Z5, Z12, Z12
-	VMOVUPS          Z11, 64(R9)
-	VMOVUPS          Z12, 64(AX)
-	ADDQ             $+128, SI
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, R9
-	ADDQ             $+128, AX
-	ADDQ             $+128, R10
-	SUBQ             $+32, R11
-	CMPQ             R11, $+32
-	JGE              loop61
-
-end62:
-	CMPQ             R11, $+15
-	JGT              else63
-	TESTQ            R8, R8
-	JZ               end65
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
-	VMAXPS           Z6, Z10, Z10
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z6
-	VFMADD231PS      Z2, Z4, Z6
-	VSUBPS           Z6, Z1, Z11
-	VFMADD231PS      Z2, Z4, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
-	VPERMPS          Z0, Z6, Z11
-	VPSLLD           $0x14, Z6, Z6
-	VPADDD           Z6, Z11, Z11
-	VMULPS           Z11, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z6
-	VADDPS           Z6, Z8, Z8
-	VMULPS           Z5, Z7, Z5
-	VMOVAPS          Z4, Z6
-	VMOVUPS          Z5, K1, (AX)
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (R9)(R8*4), R9
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (R10)(R8*4), R10
-
-end65:
-	JMP end64
-
-else63:
-	VMOVUPS          (SI), Z11
-	VMAXPS           Z11, Z10, Z10
-	VMOVUPS          (CX), Z11
-	VSUBPS           Z4, Z11, Z11
-	VMAXPS           Z11, Z3, Z11
-	VMOVAPS          Z1, Z12
-	VFMADD231PS      Z2, Z11, Z12
-	VSUBPS           Z12, Z1, Z13
-	VFMADD231PS      Z2, Z11, Z13
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z11
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z13, Z11
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z13, Z11
-	VPERMPS          Z0, Z12, Z13
-	VPSLLD           $0x14, Z12, Z12
-	VPADDD           Z12, Z13, Z13
-	VMULPS           Z13, Z11, Z11
-	VADDPS           Z11, Z8, Z8
-	VMOVUPS          (R10), Z12
-	VMULPS           Z5, Z12, Z12
-	VMOVUPS          Z11, (R9)
-	VMOVUPS          Z12, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R9
-	ADDQ             $+64, AX
-	ADDQ             $+64, R10
-	TESTQ            R8, R8
-	JZ               end66
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (SI), K1, Z6
-	VMAXPS           Z6, Z10, Z10
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z6
-	VFMADD231PS      Z2, Z4, Z6
-	VSUBPS           Z6, Z1, Z11
-	VFMADD231PS      Z2, Z4, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
-	VPERMPS          Z0, Z6, Z11
-	VPSLLD           $0x14, Z6, Z6
-	VPADDD           Z6, Z11, Z11
-	VMULPS           Z11, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z6
-	VADDPS           Z6, Z9, Z9
-	VMULPS           Z5, Z7, Z5
-	VMOVAPS          Z4, Z6
-	VMOVUPS          Z5, K1, (AX)
-	LEAQ             (SI)(R8*4), SI
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (R9)(R8*4), R9
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (R10)(R8*4), R10
-
-end66:
-end64:
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z9, Z8, Z5
-	VSHUFF32X4   $0x4e, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VDIVPS       Z5, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VSHUFF32X4   $0x4e, Z10, Z10, Z4
-	VMAXPS       Z4, Z10, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z8
-	VMAXPS       Z8, Z4, Z4
-	VMOVAPS      Z4, Z4
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop59
-
-end60:
-	MOVQ   tmp_base+48(FP), DX
-	MOVQ   tmp_base+48(FP), SI
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   BX, R9
-	CMPQ   R9, $+32
-	JLT    end68
-
-loop67:
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (SI), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (DX)
-	VMOVUPS          Z11, (AX)
-	VMOVUPS          64(CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z9, Z9
-	VMOVUPS          64(SI), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, 64(DX)
-	VMOVUPS          Z11, 64(AX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, DX
-	ADDQ             $+128, AX
-	ADDQ             $+128, SI
-	SUBQ             $+32, R9
-	CMPQ             R9, $+32
-	JGE              loop67
-
-end68:
-	CMPQ             R9, $+15
-	JGT              else69
-	TESTQ            R8, R8
-	JZ               end71
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z8, Z8
-	VMULPS           Z5, Z7, Z1
-	VMOVAPS          Z0, Z6
-	VMOVUPS          Z1, K1, (AX)
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (DX)(R8*4), DX
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (SI)(R8*4), SI
-
-end71:
-	JMP end70
-
-else69:
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (SI), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (DX)
-	VMOVUPS          Z11, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	ADDQ             $+64, AX
-	ADDQ             $+64, SI
-	TESTQ            R8, R8
-	JZ               end72
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z6
-	VMOVUPS          (CX), K1, Z6
-	VSUBPS           Z4, Z6, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z9, Z9
-	VMULPS           Z5, Z7, Z1
-	VMOVAPS          Z0, Z6
-	VMOVUPS          Z1, K1, (AX)
-	LEAQ             (DI)(R8*4), DI
-	LEAQ             (CX)(R8*4), CX
-	LEAQ             (DX)(R8*4), DX
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (SI)(R8*4), SI
-
-end72:
-end70:
-	VMOVAPS      Z6, Z7
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z9, Z8, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-
-end46:
-	MOVQ tmp_base+48(FP), CX
-	MOVQ BX, DX
-	CMPQ DX, $+32
-	JLT  end74
-
-loop73:
-	VMOVUPS (CX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	SUBQ    $+32, DX
-	CMPQ    DX, $+32
-	JGE     loop73
-
-end74:
-	CMPQ    DX, $+15
-	JGT     else75
-	TESTQ   R8, R8
-	JZ      end77
-	VMULPS  Z5, Z7, Z0
-	VMOVUPS Z0, K1, (AX)
-	LEAQ    (AX)(R8*4), AX
-	LEAQ    (CX)(R8*4), CX
-
-end77:
-	JMP end76
-
-else75:
-	VMOVUPS (CX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	TESTQ   R8, R8
-	JZ      end78
-	VMULPS  Z5, Z7, Z0
-	VMOVUPS Z0, K1, (AX)
-	LEAQ    (AX)(R8*4), AX
-	LEAQ    (CX)(R8*4), CX
-
-end78:
-end76:
-end36:
-	JMP end35
-
-else34:
-	MOVQ         rows+72(FP), DX
-	MOVQ         cols+80(FP), BX
-	VMOVUPS      steps16<>+0(SB), Z0
-	VBROADCASTSS f32_49c00000<>+0(SB), Z1
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         CX, SI
-	MOVQ         AX, DI
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z4, Z4, Z4
-	MOVQ         BX, R8
-	ANDQ         $+15, R8
-	MOVQ         $-1, R9
-	BZHIQ        R8, R9, R9
-	KMOVW        R9, K1
-	TESTQ        DX, DX
-	JZ           end79
-	SUBQ         $0x01, DX
-	VBROADCASTSS f32_ff800000<>+0(SB), Z4
-	MOVQ         SI, R8
-	ANDQ         $+63, R8
-	SHRQ         $0x02, R8
-	MOVQ         $-1, R9
-	SHLXQ        R8, R9, R9
-	KMOVW        R9, K1
-	MOVQ         R8, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, SI
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         BX, R9
-	ADDQ         $+14, R9
-	ANDQ         $-16, R9
-	SUBQ         $+32, R9
-	CMPQ         R9, $+32
-	JLT          end82
-
-loop81:
-	VMOVUPS    (SI), Z5
-	VMAXPS     Z5, Z4, Z4
-	PREFETCHT0 4096(SI)
-	VMOVUPS    64(SI), Z5
-	VMAXPS     Z5, Z4, Z4
-	PREFETCHT0 4160(SI)
-	ADDQ       $+128, SI
-	SUBQ       $+32, R9
-	CMPQ       R9, $+32
-	JGE        loop81
-
-end82:
-	MOVQ         BX, R10
-	ADDQ         R8, R10
-	MOVQ         BX, R8
-	ADDQ         $+14, R8
-	ANDQ         $-16, R8
-	SUBQ         $+32, R8
-	SUBQ         R8, R10
-	SUBQ         $+16, R10
-	CMPQ         R9, $+15
-	JGT          else83
-	MOVQ         $-1, R8
-	BZHIQ        R10, R8, R8
-	KMOVW        R8, K1
-	SHRQ         $0x10, R8
-	KMOVW        R8, K2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         R10, R8
-	SUBQ         $+17, R8
-	TESTQ        R8, R8
-	JS           end85
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K2, Z5
-	VMAXPS       Z5, Z4, Z4
-
-end85:
-	JMP end84
-
-else83:
-	VMOVUPS      (SI), Z5
-	VMAXPS       Z5, Z4, Z4
-	PREFETCHT0   4096(SI)
-	ADDQ         $+64, SI
-	MOVQ         $-1, R8
-	BZHIQ        R10, R8, R8
-	KMOVW        R8, K1
-	SHRQ         $0x10, R8
-	KMOVW        R8, K2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, SI
-	MOVQ         R10, R8
-	SUBQ         $+17, R8
-	TESTQ        R8, R8
-	JS           end86
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (SI), K2, Z5
-	VMAXPS       Z5, Z4, Z4
-
-end86:
-end84:
-	ADDQ             $-64, SI
-	LEAQ             (SI)(R10*4), SI
-	VSHUFF32X4       $0x4e, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VSHUFF32X4       $0xb1, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VSHUFPS          $0x4e, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VSHUFPS          $0xb1, Z4, Z4, Z5
-	VMAXPS           Z5, Z4, Z4
-	VMOVAPS          Z4, Z4
-	CMPQ             DX, $+0
-	JGT              else88
-	MOVQ             tmp_base+48(FP), DX
-	VXORPS           Z5, Z5, Z5
-	VXORPS           Z7, Z7, Z7
-	MOVQ             DI, SI
-	ANDQ             $+63, SI
-	SHRQ             $0x02, SI
-	MOVQ             $-1, R8
-	SHLXQ            SI, R8, R8
-	KMOVW            R8, K1
-	MOVQ             SI, R8
-	SHLQ             $0x02, R8
-	SUBQ             R8, DI
-	MOVQ             SI, R8
-	SHLQ             $0x02, R8
-	SUBQ             R8, CX
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K1, Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VMOVAPS.Z        Z8, K1, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z8, (DX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	MOVQ             BX, R8
-	ADDQ             $+14, R8
-	ANDQ             $-16, R8
-	SUBQ             $+32, R8
-	CMPQ             R8, $+32
-	JLT              end91
-
-loop90:
-	VMOVUPS          (CX), Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VADDPS           Z8, Z7, Z7
-	VMOVUPS          Z8, (DX)
-	VMOVUPS          64(CX), Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VADDPS           Z8, Z5, Z5
-	VMOVUPS          Z8, 64(DX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, DX
-	SUBQ             $+32, R8
-	CMPQ             R8, $+32
-	JGE              loop90
-
-end91:
-	MOVQ             BX, R9
-	ADDQ             SI, R9
-	MOVQ             BX, SI
-	ADDQ             $+14, SI
-	ANDQ             $-16, SI
-	SUBQ             $+32, SI
-	SUBQ             SI, R9
-	SUBQ             $+16, R9
-	CMPQ             R8, $+15
-	JGT              else92
-	MOVQ             $-1, SI
-	BZHIQ            R9, SI, SI
-	KMOVW            SI, K1
-	SHRQ             $0x10, SI
-	KMOVW            SI, K2
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K1, Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VMOVAPS.Z        Z8, K1, Z9
-	VADDPS           Z9, Z7, Z7
-	VMOVUPS          Z8, (DX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	MOVQ             R9, SI
-	SUBQ             $+17, SI
-	TESTQ            SI, SI
-	JS               end94
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K2, Z8
-	VSUBPS           Z4, Z8, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z5, Z5
-	VMOVUPS          Z0, (DX)
-
-end94:
-	JMP end93
-
-else92:
-	VMOVUPS          (CX), Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VADDPS           Z8, Z7, Z7
-	VMOVUPS          Z8, (DX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	MOVQ             $-1, SI
-	BZHIQ            R9, SI, SI
-	KMOVW            SI, K1
-	SHRQ             $0x10, SI
-	KMOVW            SI, K2
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K1, Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VMOVAPS.Z        Z8, K1, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z8, (DX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	MOVQ             R9, SI
-	SUBQ             $+17, SI
-	TESTQ            SI, SI
-	JS               end95
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K2, Z8
-	VSUBPS           Z4, Z8, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z7, Z7
-	VMOVUPS          Z0, (DX)
-
-end95:
-end93:
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R9*4), DI
-	ADDQ         $-64, CX
-	LEAQ         (CX)(R9*4), CX
-	ADDQ         $-64, DX
-	LEAQ         (DX)(R9*4), DX
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z7, Z5, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-	JMP          end89
-
-else88:
-	MOVQ             tmp_base+48(FP), R8
-	VXORPS           Z5, Z5, Z5
-	VXORPS           Z8, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	MOVQ             SI, R9
-	ANDQ             $+63, R9
-	SHRQ             $0x02, R9
-	MOVQ             $-1, R10
-	SHLXQ            R9, R10, R10
-	KMOVW            R10, K1
-	MOVQ             R9, R10
-	SHLQ             $0x02, R10
-	SUBQ             R10, SI
-	MOVQ             DI, R10
-	ANDQ             $+63, R10
-	SHRQ             $0x02, R10
-	MOVQ             $-1, R11
-	SHLXQ            R10, R11, R11
-	KMOVW            R11, K2
-	MOVQ             R10, R11
-	SHLQ             $0x02, R11
-	SUBQ             R11, DI
-	MOVQ             R10, R11
-	SHLQ             $0x02, R11
-	SUBQ             R11, CX
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (SI), K1, Z9
-	VMAXPS           Z9, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K2, Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VMOVAPS.Z        Z9, K2, Z10
-	VADDPS           Z10, Z5, Z5
-	VMOVUPS          Z9, (R8)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	MOVQ             BX, R11
-	ADDQ             $+14, R11
-	ANDQ             $-16, R11
-	SUBQ             $+32, R11
-	CMPQ             R11, $+32
-	JLT              end97
-
-loop96:
-	VMOVUPS          (SI), Z9
-	VMAXPS           Z9, Z7, Z7
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          Z9, (R8)
-	VMOVUPS          64(SI), Z9
-	VMAXPS           Z9, Z7, Z7
-	PREFETCHT0       4160(SI)
-	VMOVUPS          64(CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z9, 64(R8)
-	ADDQ             $+128, SI
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, R8
-	SUBQ             $+32, R11
-	CMPQ             R11, $+32
-	JGE              loop96
-
-end97:
-	MOVQ             BX, R12
-	ADDQ             R9, R12
-	MOVQ             BX, R9
-	ADDQ             $+14, R9
-	ANDQ             $-16, R9
-	SUBQ             $+32, R9
-	SUBQ             R9, R12
-	SUBQ             $+16, R12
-	MOVQ             BX, R9
-	ADDQ             R10, R9
-	MOVQ             BX, R10
-	ADDQ             $+14, R10
-	ANDQ             $-16, R10
-	SUBQ             $+32, R10
-	SUBQ             R10, R9
-	SUBQ             $+16, R9
-	CMPQ             R11, $+15
-	JGT              else98
-	MOVQ             $-1, R10
-	BZHIQ            R12, R10, R10
-	KMOVW            R10, K1
-	SHRQ             $0x10, R10
-	KMOVW            R10, K2
-	MOVQ             $-1, R10
-	BZHIQ            R9, R10, R10
-	KMOVW            R10, K3
-	SHRQ             $0x10, R10
-	KMOVW            R10, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (SI), K1, Z9
-	VMAXPS           Z9, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K3, Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VMOVAPS.Z        Z9, K3, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          Z9, (R8)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	MOVQ             R12, R10
-	SUBQ             $+17, R10
-	MOVQ             R9, R11
-	SUBQ             $+17, R11
-	ANDQ             R11, R10
-	TESTQ            R10, R10
-	JS               end100
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (SI), K2, Z9
-	VMAXPS           Z9, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K4, Z9
-	VSUBPS           Z4, Z9, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z4, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z4, (R8)
-
-end100:
-	JMP end99
-
-else98:
-	VMOVUPS          (SI), Z9
-	VMAXPS           Z9, Z7, Z7
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          Z9, (R8)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	MOVQ             $-1, R10
-	BZHIQ            R12, R10, R10
-	KMOVW            R10, K1
-	SHRQ             $0x10, R10
-	KMOVW            R10, K2
-	MOVQ             $-1, R10
-	BZHIQ            R9, R10, R10
-	KMOVW            R10, K3
-	SHRQ             $0x10, R10
-	KMOVW            R10, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (SI), K1, Z9
-	VMAXPS           Z9, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K3, Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VMOVAPS.Z        Z9, K3, Z10
-	VADDPS           Z10, Z5, Z5
-	VMOVUPS          Z9, (R8)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	MOVQ             R12, R10
-	SUBQ             $+17, R10
-	MOVQ             R9, R11
-	SUBQ             $+17, R11
-	ANDQ             R11, R10
-	TESTQ            R10, R10
-	JS               end101
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (SI), K2, Z9
-	VMAXPS           Z9, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K4, Z9
-	VSUBPS           Z4, Z9, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z4, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z4
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          Z4, (R8)
-
-end101:
-end99:
-	ADDQ         $-64, SI
-	LEAQ         (SI)(R12*4), SI
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R9*4), DI
-	ADDQ         $-64, CX
-	LEAQ         (CX)(R9*4), CX
-	ADDQ         $-64, R8
-	LEAQ         (R8)(R9*4), R8
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z8, Z5, Z5
-	VSHUFF32X4   $0x4e, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z8
-	VADDPS       Z8, Z5, Z5
-	VDIVPS       Z5, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VSHUFF32X4   $0x4e, Z7, Z7, Z4
-	VMAXPS       Z4, Z7, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VMOVAPS      Z4, Z4
-	SUBQ         $0x01, DX
-	CMPQ         DX, $+1
-	JLT          end103
-
-loop102:
-	MOVQ             tmp_base+48(FP), R8
-	MOVQ             tmp_base+48(FP), R9
-	PREFETCHT1       (AX)(BX*8)
-	VXORPS           Z7, Z7, Z7
-	VXORPS           Z8, Z8, Z8
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	MOVQ             SI, R10
-	ANDQ             $+63, R10
-	SHRQ             $0x02, R10
-	MOVQ             $-1, R11
-	SHLXQ            R10, R11, R11
-	KMOVW            R11, K1
-	MOVQ             R10, R11
-	SHLQ             $0x02, R11
-	SUBQ             R11, SI
-	MOVQ             DI, R11
-	ANDQ             $+63, R11
-	SHRQ             $0x02, R11
-	MOVQ             $-1, R12
-	SHLXQ            R11, R12, R12
-	KMOVW            R12, K2
-	MOVQ             R11, R12
-	SHLQ             $0x02, R12
-	SUBQ             R12, DI
-	MOVQ             R11, R12
-	SHLQ             $0x02, R12
-	SUBQ             R12, CX
-	MOVQ             AX, R12
-	ANDQ             $+63, R12
-	SHRQ             $0x02, R12
-	MOVQ             $-1, R13
-	SHLXQ            R12, R13, R13
-	KMOVW            R13, K3
-	MOVQ             R12, R13
-	SHLQ             $0x02, R13
-	SUBQ             R13, AX
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (SI), K1, Z10
-	VMAXPS           Z10, Z9, Z9
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (CX), K2, Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VMOVAPS.Z        Z10, K2, Z11
-	VADDPS           Z11, Z7, Z7
-	VMOVUPS          (R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (R8)
-	VMOVUPS          Z11, K3, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	ADDQ             $+64, AX
-	ADDQ             $+64, R9
-	MOVQ             BX, R13
-	ADDQ             $+14, R13
-	ANDQ             $-16, R13
-	SUBQ             $+32, R13
-	CMPQ             R13, $+32
-	JLT              end105
-
-loop104:
-	VMOVUPS          (SI), Z10
-	VMAXPS           Z10, Z9, Z9
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (R8)
-	VMOVNTPS         Z11, (AX)
-	VMOVUPS          64(SI), Z10
-	VMAXPS           Z10, Z9, Z9
-	PREFETCHT0       4160(SI)
-	VMOVUPS          64(CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z7, Z7
-	VMOVUPS          64(R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, 64(R8)
-	VMOVNTPS         Z11, 64(AX)
-	ADDQ             $+128, SI
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, R8
-	ADDQ             $+128, AX
-	ADDQ             $+128, R9
-	SUBQ             $+32, R13
-	CMPQ             R13, $+32
-	JGE              loop104
-
-end105:
-	MOVQ             BX, R14
-	ADDQ             R10, R14
-	MOVQ             BX, R10
-	ADDQ             $+14, R10
-	ANDQ             $-16, R10
-	SUBQ             $+32, R10
-	SUBQ             R10, R14
-	SUBQ             $+16, R14
-	MOVQ             BX, R10
-	ADDQ             R11, R10
-	MOVQ             BX, R11
-	ADDQ             $+14, R11
-	ANDQ             $-16, R11
-	SUBQ             $+32, R11
-	SUBQ             R11, R10
-	SUBQ             $+16, R10
-	MOVQ             BX, R11
-	ADDQ             R12, R11
-	MOVQ             BX, R12
-	ADDQ             $+14, R12
-	ANDQ             $-16, R12
-	SUBQ             $+32, R12
-	SUBQ             R12, R11
-	SUBQ             $+16, R11
-	CMPQ             R13, $+15
-	JGT              else106
-	MOVQ             $-1, R12
-	BZHIQ            R14, R12, R12
-	KMOVW            R12, K1
-	SHRQ             $0x10, R12
-	KMOVW            R12, K2
-	MOVQ             $-1, R12
-	BZHIQ            R10, R12, R12
-	KMOVW            R12, K3
-	SHRQ             $0x10, R12
-	KMOVW            R12, K4
-	MOVQ             $-1, R12
-	BZHIQ            R11, R12, R12
-	KMOVW            R12, K5
-	SHRQ             $0x10, R12
-	KMOVW            R12, K6
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (SI), K1, Z10
-	VMAXPS           Z10, Z9, Z9
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (CX), K3, Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VMOVAPS.Z        Z10, K3, Z11
-	VADDPS           Z11, Z8, Z8
-	VMOVUPS          (R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (R8)
-	VMOVUPS          Z11, K5, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	ADDQ             $+64, AX
-	ADDQ             $+64, R9
-	MOVQ             R14, R12
-	SUBQ             $+17, R12
-	MOVQ             R10, R13
-	SUBQ             $+17, R13
-	ANDQ             R13, R12
-	MOVQ             R11, R13
-	SUBQ             $+17, R13
-	ANDQ             R13, R12
-	TESTQ            R12, R12
-	JS               end108
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (SI), K2, Z10
-	VMAXPS           Z10, Z9, Z9
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (CX), K4, Z10
-	VSUBPS           Z4, Z10, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z4, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z10
-	VADDPS           Z10, Z7, Z7
-	VMOVUPS          (R9), Z10
-	VMULPS           Z5, Z10, Z5
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, K6, (AX)
-
-end108:
-	JMP end107
-
-else106:
-	VMOVUPS          (SI), Z10
-	VMAXPS           Z10, Z9, Z9
-	PREFETCHT0       4096(SI)
-	VMOVUPS          (CX), Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (R8)
-	VMOVNTPS         Z11, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	ADDQ             $+64, AX
-	ADDQ             $+64, R9
-	MOVQ             $-1, R12
-	BZHIQ            R14, R12, R12
-	KMOVW            R12, K1
-	SHRQ             $0x10, R12
-	KMOVW            R12, K2
-	MOVQ             $-1, R12
-	BZHIQ            R10, R12, R12
-	KMOVW            R12, K3
-	SHRQ             $0x10, R12
-	KMOVW            R12, K4
-	MOVQ             $-1, R12
-	BZHIQ            R11, R12, R12
-	KMOVW            R12, K5
-	SHRQ             $0x10, R12
-	KMOVW            R12, K6
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (SI), K1, Z10
-	VMAXPS           Z10, Z9, Z9
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (CX), K3, Z10
-	VSUBPS           Z4, Z10, Z10
-	VMAXPS           Z10, Z3, Z10
-	VMOVAPS          Z1, Z11
-	VFMADD231PS      Z2, Z10, Z11
-	VSUBPS           Z11, Z1, Z12
-	VFMADD231PS      Z2, Z10, Z12
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z10
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z12, Z10
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z12, Z10
-	VPERMPS          Z0, Z11, Z12
-	VPSLLD           $0x14, Z11, Z11
-	VPADDD           Z11, Z12, Z12
-	VMULPS           Z12, Z10, Z10
-	VMOVAPS.Z        Z10, K3, Z11
-	VADDPS           Z11, Z7, Z7
-	VMOVUPS          (R9), Z11
-	VMULPS           Z5, Z11, Z11
-	VMOVUPS          Z10, (R8)
-	VMOVUPS          Z11, K5, (AX)
-	ADDQ             $+64, SI
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, R8
-	ADDQ             $+64, AX
-	ADDQ             $+64, R9
-	MOVQ             R14, R12
-	SUBQ             $+17, R12
-	MOVQ             R10, R13
-	SUBQ             $+17, R13
-	ANDQ             R13, R12
-	MOVQ             R11, R13
-	SUBQ             $+17, R13
-	ANDQ             R13, R12
-	TESTQ            R12, R12
-	JS               end109
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (SI), K2, Z10
-	VMAXPS           Z10, Z9, Z9
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z10
-	VMOVUPS          (CX), K4, Z10
-	VSUBPS           Z4, Z10, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z4, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z4, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z4
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (R9), Z10
-	VMULPS           Z5, Z10, Z5
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, K6, (AX)
-
-end109:
-end107:
-	ADDQ         $-64, SI
-	LEAQ         (SI)(R14*4), SI
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R10*4), DI
-	ADDQ         $-64, CX
-	LEAQ         (CX)(R10*4), CX
-	ADDQ         $-64, R8
-	LEAQ         (R8)(R10*4), R8
-	ADDQ         $-64, AX
-	LEAQ         (AX)(R11*4), AX
-	ADDQ         $-64, R9
-	LEAQ         (R9)(R11*4), R9
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z4
-	VADDPS       Z8, Z7, Z5
-	VSHUFF32X4   $0x4e, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z7
-	VADDPS       Z7, Z5, Z5
-	VDIVPS       Z5, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VSHUFF32X4   $0x4e, Z9, Z9, Z4
-	VMAXPS       Z4, Z9, Z4
-	VSHUFF32X4   $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0x4e, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VSHUFPS      $0xb1, Z4, Z4, Z7
-	VMAXPS       Z7, Z4, Z4
-	VMOVAPS      Z4, Z4
-	SUBQ         $+1, DX
-	CMPQ         DX, $+1
-	JGE          loop102
-
-end103:
-	MOVQ             tmp_base+48(FP), DX
-	MOVQ             tmp_base+48(FP), SI
-	PREFETCHT1       (AX)(BX*8)
-	VXORPS           Z7, Z7, Z7
-	VXORPS           Z8, Z8, Z8
-	MOVQ             DI, R8
-	ANDQ             $+63, R8
-	SHRQ             $0x02, R8
-	MOVQ             $-1, R9
-	SHLXQ            R8, R9, R9
-	KMOVW            R9, K1
-	MOVQ             R8, R9
-	SHLQ             $0x02, R9
-	SUBQ             R9, DI
-	MOVQ             R8, R9
-	SHLQ             $0x02, R9
-	SUBQ             R9, CX
-	MOVQ             AX, R9
-	ANDQ             $+63, R9
-	SHRQ             $0x02, R9
-	MOVQ             $-1, R10
-	SHLXQ            R9, R10, R10
-	KMOVW            R10, K2
-	MOVQ             R9, R10
-	SHLQ             $0x02, R10
-	SUBQ             R10, AX
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K1, Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VMOVAPS.Z        Z9, K1, Z10
-	VADDPS           Z10, Z7, Z7
-	VMOVUPS          (SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, (DX)
-	VMOVUPS          Z10, K2, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	ADDQ             $+64, AX
-	ADDQ             $+64, SI
-	MOVQ             BX, R10
-	ADDQ             $+14, R10
-	ANDQ             $-16, R10
-	SUBQ             $+32, R10
-	CMPQ             R10, $+32
-	JLT              end111
-
-loop110:
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          (SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, (DX)
-	VMOVNTPS         Z10, (AX)
-	VMOVUPS          64(CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z7, Z7
-	VMOVUPS          64(SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, 64(DX)
-	VMOVNTPS         Z10, 64(AX)
-	ADDQ             $+128, DI
-	ADDQ             $+128, CX
-	ADDQ             $+128, DX
-	ADDQ             $+128, AX
-	ADDQ             $+128, SI
-	SUBQ             $+32, R10
-	CMPQ             R10, $+32
-	JGE              loop110
-
-end111:
-	MOVQ             BX, R11
-	ADDQ             R8, R11
-	MOVQ             BX, R8
-	ADDQ             $+14, R8
-	ANDQ             $-16, R8
-	SUBQ             $+32, R8
-	SUBQ             R8, R11
-	SUBQ             $+16, R11
-	MOVQ             BX, R8
-	ADDQ             R9, R8
-	MOVQ             BX, R9
-	ADDQ             $+14, R9
-	ANDQ             $-16, R9
-	SUBQ             $+32, R9
-	SUBQ             R9, R8
-	SUBQ             $+16, R8
-	CMPQ             R10, $+15
-	JGT              else112
-	MOVQ             $-1, R9
-	BZHIQ            R11, R9, R9
-	KMOVW            R9, K1
-	SHRQ             $0x10, R9
-	KMOVW            R9, K2
-	MOVQ             $-1, R9
-	BZHIQ            R8, R9, R9
-	KMOVW            R9, K3
-	SHRQ             $0x10, R9
-	KMOVW            R9, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K1, Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VMOVAPS.Z        Z9, K1, Z10
-	VADDPS           Z10, Z8, Z8
-	VMOVUPS          (SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, (DX)
-	VMOVUPS          Z10, K3, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	ADDQ             $+64, AX
-	ADDQ             $+64, SI
-	MOVQ             R11, R9
-	SUBQ             $+17, R9
-	MOVQ             R8, R10
-	SUBQ             $+17, R10
-	ANDQ             R10, R9
-	TESTQ            R9, R9
-	JS               end114
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K2, Z9
-	VSUBPS           Z4, Z9, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z7, Z7
-	VMOVUPS          (SI), Z1
-	VMULPS           Z5, Z1, Z1
-	VMOVUPS          Z0, (DX)
-	VMOVUPS          Z1, K4, (AX)
-
-end114:
-	JMP end113
-
-else112:
-	VMOVUPS          (CX), Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VADDPS           Z9, Z8, Z8
-	VMOVUPS          (SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, (DX)
-	VMOVNTPS         Z10, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	ADDQ             $+64, AX
-	ADDQ             $+64, SI
-	MOVQ             $-1, R9
-	BZHIQ            R11, R9, R9
-	KMOVW            R9, K1
-	SHRQ             $0x10, R9
-	KMOVW            R9, K2
-	MOVQ             $-1, R9
-	BZHIQ            R8, R9, R9
-	KMOVW            R9, K3
-	SHRQ             $0x10, R9
-	KMOVW            R9, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K1, Z9
-	VSUBPS           Z4, Z9, Z9
-	VMAXPS           Z9, Z3, Z9
-	VMOVAPS          Z1, Z10
-	VFMADD231PS      Z2, Z9, Z10
-	VSUBPS           Z10, Z1, Z11
-	VFMADD231PS      Z2, Z9, Z11
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z9
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z11, Z9
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z11, Z9
-	VPERMPS          Z0, Z10, Z11
-	VPSLLD           $0x14, Z10, Z10
-	VPADDD           Z10, Z11, Z11
-	VMULPS           Z11, Z9, Z9
-	VMOVAPS.Z        Z9, K1, Z10
-	VADDPS           Z10, Z7, Z7
-	VMOVUPS          (SI), Z10
-	VMULPS           Z5, Z10, Z10
-	VMOVUPS          Z9, (DX)
-	VMOVUPS          Z10, K3, (AX)
-	ADDQ             $+64, DI
-	ADDQ             $+64, CX
-	ADDQ             $+64, DX
-	ADDQ             $+64, AX
-	ADDQ             $+64, SI
-	MOVQ             R11, R9
-	SUBQ             $+17, R9
-	MOVQ             R8, R10
-	SUBQ             $+17, R10
-	ANDQ             R10, R9
-	TESTQ            R9, R9
-	JS               end115
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z9
-	VMOVUPS          (CX), K2, Z9
-	VSUBPS           Z4, Z9, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z8, Z8
-	VMOVUPS          (SI), Z1
-	VMULPS           Z5, Z1, Z1
-	VMOVUPS          Z0, (DX)
-	VMOVUPS          Z1, K4, (AX)
-
-end115:
-end113:
-	ADDQ         $-64, DI
-	LEAQ         (DI)(R11*4), DI
-	ADDQ         $-64, CX
-	LEAQ         (CX)(R11*4), CX
-	ADDQ         $-64, DX
-	LEAQ         (DX)(R11*4), DX
-	ADDQ         $-64, AX
-	LEAQ         (AX)(R8*4), AX
-	ADDQ         $-64, SI
-	LEAQ         (SI)(R8*4), SI
-	VMOVAPS      Z6, Z4
-	VBROADCASTSS f32_3f800000<>+0(SB), Z0
-	VADDPS       Z8, Z7, Z1
-	VSHUFF32X4   $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFF32X4   $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0x4e, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VSHUFPS      $0xb1, Z1, Z1, Z2
-	VADDPS       Z2, Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	VMOVAPS      Z0, Z5
-
-end89:
-	MOVQ       tmp_base+48(FP), CX
-	PREFETCHT1 (AX)(BX*8)
-	MOVQ       AX, DX
-	ANDQ       $+63, DX
-	SHRQ       $0x02, DX
-	MOVQ       $-1, SI
-	SHLXQ      DX, SI, SI
-	KMOVW      SI, K1
-	MOVQ       DX, SI
-	SHLQ       $0x02, SI
-	SUBQ       SI, AX
-	VMOVUPS    (CX), Z0
-	VMULPS     Z5, Z0, Z0
-	VMOVUPS    Z0, K1, (AX)
-	ADDQ       $+64, AX
-	ADDQ       $+64, CX
-	MOVQ       BX, SI
-	ADDQ       $+14, SI
-	ANDQ       $-16, SI
-	SUBQ       $+32, SI
-	CMPQ       SI, $+32
-	JLT        end117
-
-loop116:
-	VMOVUPS  (CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVNTPS Z0, (AX)
-	VMOVUPS  64(CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVNTPS Z0, 64(AX)
-	ADDQ     $+128, AX
-	ADDQ     $+128, CX
-	SUBQ     $+32, SI
-	CMPQ     SI, $+32
-	JGE      loop116
-
-end117:
-	MOVQ    BX, DI
-	ADDQ    DX, DI
-	MOVQ    BX, DX
-	ADDQ    $+14, DX
-	ANDQ    $-16, DX
-	SUBQ    $+32, DX
-	SUBQ    DX, DI
-	SUBQ    $+16, DI
-	CMPQ    SI, $+15
-	JGT     else118
-	MOVQ    $-1, DX
-	BZHIQ   DI, DX, DX
-	KMOVW   DX, K1
-	SHRQ    $0x10, DX
-	KMOVW   DX, K2
-	VMOVUPS (CX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	MOVQ    DI, DX
-	SUBQ    $+17, DX
-	TESTQ   DX, DX
-	JS      end120
-	VMOVUPS (CX), Z0
-	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, K2, (AX)
-
-end120:
-	JMP end119
-
-else118:
-	VMOVUPS  (CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVNTPS Z0, (AX)
-	ADDQ     $+64, AX
-	ADDQ     $+64, CX
-	MOVQ     $-1, DX
-	BZHIQ    DI, DX, DX
-	KMOVW    DX, K1
-	SHRQ     $0x10, DX
-	KMOVW    DX, K2
-	VMOVUPS  (CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVUPS  Z0, K1, (AX)
-	ADDQ     $+64, AX
-	ADDQ     $+64, CX
-	MOVQ     DI, DX
-	SUBQ     $+17, DX
-	TESTQ    DX, DX
-	JS       end121
-	VMOVUPS  (CX), Z0
-	VMULPS   Z5, Z0, Z0
-	VMOVUPS  Z0, K2, (AX)
-
-end121:
-end119:
-	ADDQ $-64, AX
-	LEAQ (AX)(DI*4), AX
-	ADDQ $-64, CX
-	LEAQ (CX)(DI*4), CX
-
-end79:
-	SFENCE
-
-end35:
-end2:
-	VZEROUPPER
-	RET
-
 // func expSumRowsAVX512(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-112
@@ -5113,145 +3211,65 @@ TEXT ·expSumRowsAVX512(SB), NOSPLIT, $0-112
 	MOVQ         x_base+24(FP), CX
 	MOVQ         max_base+48(FP), DX
 	MOVQ         sum_base+72(FP), BX
-	MOVQ         rows+96(FP), SI
-	MOVQ         cols+104(FP), DI
+	MOVQ         cols+104(FP), SI
 	VMOVUPS      steps16<>+0(SB), Z0
 	VBROADCASTSS f32_49c00000<>+0(SB), Z1
 	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z2
 	VBROADCASTSS f32_c2b00f34<>+0(SB), Z3
 	VXORPS       Z4, Z4, Z4
-	MOVQ         DI, R8
-	ANDQ         $+15, R8
-	MOVQ         $-1, R9
-	BZHIQ        R8, R9, R9
-	KMOVW        R9, K1
-	MOVQ         CX, R9
-	CMPQ         DI, $+160
+	MOVQ         SI, DI
+	ANDQ         $+15, DI
+	MOVQ         $-1, R8
+	BZHIQ        DI, R8, R8
+	KMOVW        R8, K1
+	MOVQ         CX, R8
+	CMPQ         SI, $+160
 	JLT          else1
-	MOVQ         DI, R10
-	SHLQ         $0x02, R10
-	ORQ          R9, R10
-	ORQ          AX, R10
-	ORQ          CX, R10
-	TESTQ        $0x0000001f, R10
+	MOVQ         SI, R9
+	SHLQ         $0x02, R9
+	ORQ          R8, R9
+	ORQ          AX, R9
+	ORQ          CX, R9
+	TESTQ        $0x0000001f, R9
 	JZ           else1
-	TESTQ        SI, SI
+	MOVQ         rows+96(FP), DI
+	TESTQ        DI, DI
 	JZ           end3
-	SUBQ         $0x01, SI
-	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
-	MOVQ         R9, R8
-	ANDQ         $+63, R8
-	SHRQ         $0x02, R8
-	MOVQ         $-1, R10
-	SHLXQ        R8, R10, R10
-	KMOVW        R10, K1
-	MOVQ         R8, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, R9
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (R9), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, R9
-	MOVQ         DI, R10
-	ADDQ         $+14, R10
-	ANDQ         $-16, R10
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JLT          end5
+	ADDQ         $+1, DI
+	CMPQ         DI, $+1
+	JLT          end6
 
-loop4:
-	VMOVUPS (R9), Z5
-	VMAXPS  Z5, Z4, Z4
-	VMOVUPS 64(R9), Z5
-	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+128, R9
-	SUBQ    $+32, R10
-	CMPQ    R10, $+32
-	JGE     loop4
+loop5:
+	MOVQ rows+96(FP), R9
+	ADDQ $+1, R9
+	SUBQ DI, R9
+	CMPQ R9, $+0
+	JGT  else10
+	JMP  end9
 
-end5:
-	MOVQ         DI, R11
-	ADDQ         R8, R11
-	MOVQ         DI, R8
-	ADDQ         $+14, R8
-	ANDQ         $-16, R8
-	SUBQ         $+32, R8
-	SUBQ         R8, R11
-	SUBQ         $+16, R11
-	CMPQ         R10, $+15
-	JGT          else6
-	MOVQ         $-1, R8
-	BZHIQ        R11, R8, R8
-	KMOVW        R8, K1
-	SHRQ         $0x10, R8
-	KMOVW        R8, K2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (R9), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, R9
-	MOVQ         R11, R8
-	SUBQ         $+17, R8
-	TESTQ        R8, R8
-	JS           end8
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (R9), K2, Z5
-	VMAXPS       Z5, Z4, Z4
+else10:
+	CMPQ DI, $+1
+	JGT  else12
+	JMP  end9
 
-end8:
-	JMP end7
+else12:
+	SUBQ $0x01, DI
+	CMPQ DI, $+1
+	JLT  end15
 
-else6:
-	VMOVUPS      (R9), Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, R9
-	MOVQ         $-1, R8
-	BZHIQ        R11, R8, R8
-	KMOVW        R8, K1
-	SHRQ         $0x10, R8
-	KMOVW        R8, K2
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (R9), K1, Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, R9
-	MOVQ         R11, R8
-	SUBQ         $+17, R8
-	TESTQ        R8, R8
-	JS           end9
-	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (R9), K2, Z5
-	VMAXPS       Z5, Z4, Z4
-
-end9:
-end7:
-	ADDQ       $-64, R9
-	LEAQ       (R9)(R11*4), R9
-	VSHUFF32X4 $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFF32X4 $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0x4e, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VSHUFPS    $0xb1, Z4, Z4, Z5
-	VMAXPS     Z5, Z4, Z4
-	VMOVAPS    Z4, Z4
-	VMOVSS     X4, (DX)
-	ADDQ       $+4, DX
-	CMPQ       SI, $+1
-	JLT        end11
-
-loop10:
+loop14:
 	VXORPS           Z5, Z5, Z5
 	VXORPS           Z6, Z6, Z6
 	VBROADCASTSS     f32_ff7fffff<>+0(SB), Z7
-	MOVQ             R9, R8
-	ANDQ             $+63, R8
-	SHRQ             $0x02, R8
+	MOVQ             R8, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
 	MOVQ             $-1, R10
-	SHLXQ            R8, R10, R10
+	SHLXQ            R9, R10, R10
 	KMOVW            R10, K1
-	MOVQ             R8, R10
+	MOVQ             R9, R10
 	SHLQ             $0x02, R10
-	SUBQ             R10, R9
+	SUBQ             R10, R8
 	MOVQ             AX, R10
 	ANDQ             $+63, R10
 	SHRQ             $0x02, R10
@@ -5265,7 +3283,7 @@ loop10:
 	SHLQ             $0x02, R11
 	SUBQ             R11, CX
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (R9), K1, Z8
+	VMOVUPS          (R8), K1, Z8
 	VMAXPS           Z8, Z7, Z7
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
 	VMOVUPS          (CX), K2, Z8
@@ -5286,18 +3304,18 @@ loop10:
 	VMOVAPS.Z        Z8, K2, Z9
 	VADDPS           Z9, Z5, Z5
 	VMOVUPS          Z8, K2, (AX)
-	ADDQ             $+64, R9
+	ADDQ             $+64, R8
 	ADDQ             $+64, AX
 	ADDQ             $+64, CX
-	MOVQ             DI, R11
+	MOVQ             SI, R11
 	ADDQ             $+14, R11
 	ANDQ             $-16, R11
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JLT              end13
+	JLT              end17
 
-loop12:
-	VMOVUPS          (R9), Z8
+loop16:
+	VMOVUPS          (R8), Z8
 	VMAXPS           Z8, Z7, Z7
 	VMOVUPS          (CX), Z8
 	VSUBPS           Z4, Z8, Z8
@@ -5316,7 +3334,7 @@ loop12:
 	VMULPS           Z10, Z8, Z8
 	VADDPS           Z8, Z6, Z6
 	VMOVUPS          Z8, (AX)
-	VMOVUPS          64(R9), Z8
+	VMOVUPS          64(R8), Z8
 	VMAXPS           Z8, Z7, Z7
 	VMOVUPS          64(CX), Z8
 	VSUBPS           Z4, Z8, Z8
@@ -5335,44 +3353,76 @@ loop12:
 	VMULPS           Z10, Z8, Z8
 	VADDPS           Z8, Z5, Z5
 	VMOVUPS          Z8, 64(AX)
-	ADDQ             $+128, R9
+	ADDQ             $+128, R8
 	ADDQ             $+128, AX
 	ADDQ             $+128, CX
 	SUBQ             $+32, R11
 	CMPQ             R11, $+32
-	JGE              loop12
+	JGE              loop16
 
-end13:
-	MOVQ             DI, R12
-	ADDQ             R8, R12
-	MOVQ             DI, R8
-	ADDQ             $+14, R8
-	ANDQ             $-16, R8
-	SUBQ             $+32, R8
-	SUBQ             R8, R12
-	SUBQ             $+16, R12
-	MOVQ             DI, R8
-	ADDQ             R10, R8
-	MOVQ             DI, R10
-	ADDQ             $+14, R10
-	ANDQ             $-16, R10
-	SUBQ             $+32, R10
-	SUBQ             R10, R8
-	SUBQ             $+16, R8
-	CMPQ             R11, $+15
-	JGT              else14
+end17:
+	MOVQ SI, R12
+	ADDQ R9, R12
+	MOVQ SI, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R12
+	SUBQ $+16, R12
+	MOVQ SI, R9
+	ADDQ R10, R9
+	MOVQ SI, R10
+	ADDQ $+14, R10
+	ANDQ $-16, R10
+	SUBQ $+32, R10
+	SUBQ R10, R9
+	SUBQ $+16, R9
+	CMPQ R11, $+16
+	JLT  end19
+
+loop18:
+	VMOVUPS          (R8), Z8
+	VMAXPS           Z8, Z7, Z7
+	VMOVUPS          (CX), Z8
+	VSUBPS           Z4, Z8, Z8
+	VMAXPS           Z8, Z3, Z8
+	VMOVAPS          Z1, Z9
+	VFMADD231PS      Z2, Z8, Z9
+	VSUBPS           Z9, Z1, Z10
+	VFMADD231PS      Z2, Z8, Z10
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
+	VPERMPS          Z0, Z9, Z10
+	VPSLLD           $0x14, Z9, Z9
+	VPADDD           Z9, Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VADDPS           Z8, Z6, Z6
+	VMOVUPS          Z8, (AX)
+	ADDQ             $+64, R8
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	VMOVAPS          Z5, Z8
+	VMOVAPS          Z6, Z5
+	VMOVAPS          Z8, Z6
+	SUBQ             $+16, R11
+	CMPQ             R11, $+16
+	JGE              loop18
+
+end19:
 	MOVQ             $-1, R10
 	BZHIQ            R12, R10, R10
 	KMOVW            R10, K1
 	SHRQ             $0x10, R10
 	KMOVW            R10, K2
 	MOVQ             $-1, R10
-	BZHIQ            R8, R10, R10
+	BZHIQ            R9, R10, R10
 	KMOVW            R10, K3
 	SHRQ             $0x10, R10
 	KMOVW            R10, K4
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (R9), K1, Z8
+	VMOVUPS          (R8), K1, Z8
 	VMAXPS           Z8, Z7, Z7
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
 	VMOVUPS          (CX), K3, Z8
@@ -5393,18 +3443,18 @@ end13:
 	VMOVAPS.Z        Z8, K3, Z9
 	VADDPS           Z9, Z6, Z6
 	VMOVUPS          Z8, K3, (AX)
-	ADDQ             $+64, R9
+	ADDQ             $+64, R8
 	ADDQ             $+64, AX
 	ADDQ             $+64, CX
 	MOVQ             R12, R10
 	SUBQ             $+17, R10
-	MOVQ             R8, R11
+	MOVQ             R9, R11
 	SUBQ             $+17, R11
 	ANDQ             R11, R10
 	TESTQ            R10, R10
-	JS               end16
+	JS               end20
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (R9), K2, Z8
+	VMOVUPS          (R8), K2, Z8
 	VMAXPS           Z8, Z7, Z7
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
 	VMOVUPS          (CX), K4, Z8
@@ -5426,105 +3476,13 @@ end13:
 	VADDPS           Z8, Z5, Z5
 	VMOVUPS          Z4, K4, (AX)
 
-end16:
-	JMP end15
-
-else14:
-	VMOVUPS          (R9), Z8
-	VMAXPS           Z8, Z7, Z7
-	VMOVUPS          (CX), Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VADDPS           Z8, Z6, Z6
-	VMOVUPS          Z8, (AX)
-	ADDQ             $+64, R9
-	ADDQ             $+64, AX
-	ADDQ             $+64, CX
-	MOVQ             $-1, R10
-	BZHIQ            R12, R10, R10
-	KMOVW            R10, K1
-	SHRQ             $0x10, R10
-	KMOVW            R10, K2
-	MOVQ             $-1, R10
-	BZHIQ            R8, R10, R10
-	KMOVW            R10, K3
-	SHRQ             $0x10, R10
-	KMOVW            R10, K4
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (R9), K1, Z8
-	VMAXPS           Z8, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K3, Z8
-	VSUBPS           Z4, Z8, Z8
-	VMAXPS           Z8, Z3, Z8
-	VMOVAPS          Z1, Z9
-	VFMADD231PS      Z2, Z8, Z9
-	VSUBPS           Z9, Z1, Z10
-	VFMADD231PS      Z2, Z8, Z10
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z8
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z10, Z8
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z10, Z8
-	VPERMPS          Z0, Z9, Z10
-	VPSLLD           $0x14, Z9, Z9
-	VPADDD           Z9, Z10, Z10
-	VMULPS           Z10, Z8, Z8
-	VMOVAPS.Z        Z8, K3, Z9
-	VADDPS           Z9, Z5, Z5
-	VMOVUPS          Z8, K3, (AX)
-	ADDQ             $+64, R9
-	ADDQ             $+64, AX
-	ADDQ             $+64, CX
-	MOVQ             R12, R10
-	SUBQ             $+17, R10
-	MOVQ             R8, R11
-	SUBQ             $+17, R11
-	ANDQ             R11, R10
-	TESTQ            R10, R10
-	JS               end17
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (R9), K2, Z8
-	VMAXPS           Z8, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K4, Z8
-	VSUBPS           Z4, Z8, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z8
-	VFMADD231PS      Z2, Z4, Z8
-	VSUBPS           Z8, Z1, Z9
-	VFMADD231PS      Z2, Z4, Z9
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z4
-	VPERMPS          Z0, Z8, Z9
-	VPSLLD           $0x14, Z8, Z8
-	VPADDD           Z8, Z9, Z9
-	VMULPS           Z9, Z4, Z4
-	VMOVAPS.Z        Z4, K4, Z8
-	VADDPS           Z8, Z6, Z6
-	VMOVUPS          Z4, K4, (AX)
-
-end17:
-end15:
-	ADDQ       $-64, R9
-	LEAQ       (R9)(R12*4), R9
+end20:
+	ADDQ       $-64, R8
+	LEAQ       (R8)(R12*4), R8
 	ADDQ       $-64, AX
-	LEAQ       (AX)(R8*4), AX
+	LEAQ       (AX)(R9*4), AX
 	ADDQ       $-64, CX
-	LEAQ       (CX)(R8*4), CX
+	LEAQ       (CX)(R9*4), CX
 	VADDPS     Z6, Z5, Z4
 	VSHUFF32X4 $0x4e, Z4, Z4, Z5
 	VADDPS     Z5, Z4, Z4
@@ -5547,25 +3505,37 @@ end15:
 	VMOVAPS    Z4, Z4
 	VMOVSS     X4, (DX)
 	ADDQ       $+4, DX
-	SUBQ       $+1, SI
-	CMPQ       SI, $+1
-	JGE        loop10
+	SUBQ       $+1, DI
+	CMPQ       DI, $+1
+	JGE        loop14
 
-end11:
+end15:
+	ADDQ $+2, DI
+	JMP  end7
+
+end9:
+	MOVQ rows+96(FP), R9
+	ADDQ $+1, R9
+	SUBQ DI, R9
+	CMPQ R9, $+0
+	JGT  else22
+	JMP  end21
+
+else22:
 	VXORPS           Z5, Z5, Z5
 	VXORPS           Z6, Z6, Z6
-	MOVQ             AX, DX
-	ANDQ             $+63, DX
-	SHRQ             $0x02, DX
-	MOVQ             $-1, SI
-	SHLXQ            DX, SI, SI
-	KMOVW            SI, K1
-	MOVQ             DX, SI
-	SHLQ             $0x02, SI
-	SUBQ             SI, AX
-	MOVQ             DX, SI
-	SHLQ             $0x02, SI
-	SUBQ             SI, CX
+	MOVQ             AX, R9
+	ANDQ             $+63, R9
+	SHRQ             $0x02, R9
+	MOVQ             $-1, R10
+	SHLXQ            R9, R10, R10
+	KMOVW            R10, K1
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, AX
+	MOVQ             R9, R10
+	SHLQ             $0x02, R10
+	SUBQ             R10, CX
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K1, Z7
 	VSUBPS           Z4, Z7, Z7
@@ -5587,14 +3557,14 @@ end11:
 	VMOVUPS          Z7, K1, (AX)
 	ADDQ             $+64, AX
 	ADDQ             $+64, CX
-	MOVQ             DI, SI
-	ADDQ             $+14, SI
-	ANDQ             $-16, SI
-	SUBQ             $+32, SI
-	CMPQ             SI, $+32
-	JLT              end19
+	MOVQ             SI, R10
+	ADDQ             $+14, R10
+	ANDQ             $-16, R10
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JLT              end25
 
-loop18:
+loop24:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -5631,26 +3601,55 @@ loop18:
 	VMOVUPS          Z7, 64(AX)
 	ADDQ             $+128, AX
 	ADDQ             $+128, CX
-	SUBQ             $+32, SI
-	CMPQ             SI, $+32
-	JGE              loop18
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop24
 
-end19:
-	MOVQ             DI, R8
-	ADDQ             DX, R8
-	MOVQ             DI, DX
-	ADDQ             $+14, DX
-	ANDQ             $-16, DX
-	SUBQ             $+32, DX
-	SUBQ             DX, R8
-	SUBQ             $+16, R8
-	CMPQ             SI, $+15
-	JGT              else20
-	MOVQ             $-1, DX
-	BZHIQ            R8, DX, DX
-	KMOVW            DX, K1
-	SHRQ             $0x10, DX
-	KMOVW            DX, K2
+end25:
+	MOVQ SI, R11
+	ADDQ R9, R11
+	MOVQ SI, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R11
+	SUBQ $+16, R11
+	CMPQ R10, $+16
+	JLT  end27
+
+loop26:
+	VMOVUPS          (CX), Z7
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z6, Z6
+	VMOVUPS          Z7, (AX)
+	ADDQ             $+64, AX
+	ADDQ             $+64, CX
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z6, Z5
+	VMOVAPS          Z7, Z6
+	SUBQ             $+16, R10
+	CMPQ             R10, $+16
+	JGE              loop26
+
+end27:
+	MOVQ             $-1, R9
+	BZHIQ            R11, R9, R9
+	KMOVW            R9, K1
+	SHRQ             $0x10, R9
+	KMOVW            R9, K2
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K1, Z7
 	VSUBPS           Z4, Z7, Z7
@@ -5672,35 +3671,12 @@ end19:
 	VMOVUPS          Z7, K1, (AX)
 	ADDQ             $+64, AX
 	ADDQ             $+64, CX
-	MOVQ             R8, DX
-	SUBQ             $+17, DX
-	TESTQ            DX, DX
-	JS               end22
+	MOVQ             R11, R9
+	SUBQ             $+17, R9
+	TESTQ            R9, R9
+	JS               end28
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K2, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z5, Z5
-	VMOVUPS          Z0, K2, (AX)
-
-end22:
-	JMP end21
-
-else20:
-	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
 	VMOVAPS          Z1, Z8
@@ -5715,126 +3691,105 @@ else20:
 	VPSLLD           $0x14, Z8, Z8
 	VPADDD           Z8, Z9, Z9
 	VMULPS           Z9, Z7, Z7
-	VADDPS           Z7, Z6, Z6
-	VMOVUPS          Z7, (AX)
-	ADDQ             $+64, AX
-	ADDQ             $+64, CX
-	MOVQ             $-1, DX
-	BZHIQ            R8, DX, DX
-	KMOVW            DX, K1
-	SHRQ             $0x10, DX
-	KMOVW            DX, K2
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z7
-	VMAXPS           Z7, Z3, Z7
-	VMOVAPS          Z1, Z8
-	VFMADD231PS      Z2, Z7, Z8
-	VSUBPS           Z8, Z1, Z9
-	VFMADD231PS      Z2, Z7, Z9
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
-	VPERMPS          Z0, Z8, Z9
-	VPSLLD           $0x14, Z8, Z8
-	VPADDD           Z8, Z9, Z9
-	VMULPS           Z9, Z7, Z7
-	VMOVAPS.Z        Z7, K1, Z8
+	VMOVAPS.Z        Z7, K2, Z8
 	VADDPS           Z8, Z5, Z5
-	VMOVUPS          Z7, K1, (AX)
-	ADDQ             $+64, AX
-	ADDQ             $+64, CX
-	MOVQ             R8, DX
-	SUBQ             $+17, DX
-	TESTQ            DX, DX
-	JS               end23
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K2, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K2, Z1
-	VADDPS           Z1, Z6, Z6
-	VMOVUPS          Z0, K2, (AX)
+	VMOVUPS          Z7, K2, (AX)
 
-end23:
-end21:
+end28:
 	ADDQ       $-64, AX
-	LEAQ       (AX)(R8*4), AX
+	LEAQ       (AX)(R11*4), AX
 	ADDQ       $-64, CX
-	LEAQ       (CX)(R8*4), CX
-	VADDPS     Z6, Z5, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMOVSS     X0, (BX)
+	LEAQ       (CX)(R11*4), CX
+	VADDPS     Z6, Z5, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VMOVSS     X5, (BX)
 	ADDQ       $+4, BX
 
-end3:
-	JMP end2
+end21:
+	CMPQ DI, $+1
+	JGT  else30
+	JMP  end29
 
-else1:
-	TESTQ        SI, SI
-	JZ           end24
-	SUBQ         $0x01, SI
+else30:
 	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
-	MOVQ         DI, R10
+	MOVQ         R8, R9
+	ANDQ         $+63, R9
+	SHRQ         $0x02, R9
+	MOVQ         $-1, R10
+	SHLXQ        R9, R10, R10
+	KMOVW        R10, K1
+	MOVQ         R9, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R8
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R8), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	ADDQ         $+64, R8
+	MOVQ         SI, R10
+	ADDQ         $+14, R10
+	ANDQ         $-16, R10
+	SUBQ         $+32, R10
 	CMPQ         R10, $+32
-	JLT          end26
+	JLT          end33
 
-loop25:
-	VMOVUPS (R9), Z5
+loop32:
+	VMOVUPS (R8), Z5
 	VMAXPS  Z5, Z4, Z4
-	VMOVUPS 64(R9), Z5
+	VMOVUPS 64(R8), Z5
 	VMAXPS  Z5, Z4, Z4
-	ADDQ    $+128, R9
+	ADDQ    $+128, R8
 	SUBQ    $+32, R10
 	CMPQ    R10, $+32
-	JGE     loop25
+	JGE     loop32
 
-end26:
-	CMPQ         R10, $+15
-	JGT          else27
-	TESTQ        R8, R8
-	JZ           end29
+end33:
+	MOVQ SI, R11
+	ADDQ R9, R11
+	MOVQ SI, R9
+	ADDQ $+14, R9
+	ANDQ $-16, R9
+	SUBQ $+32, R9
+	SUBQ R9, R11
+	SUBQ $+16, R11
+	CMPQ R10, $+16
+	JLT  end35
+
+loop34:
+	VMOVUPS (R8), Z5
+	VMAXPS  Z5, Z4, Z4
+	ADDQ    $+64, R8
+	SUBQ    $+16, R10
+	CMPQ    R10, $+16
+	JGE     loop34
+
+end35:
+	MOVQ         $-1, R9
+	BZHIQ        R11, R9, R9
+	KMOVW        R9, K1
+	SHRQ         $0x10, R9
+	KMOVW        R9, K2
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (R9), K1, Z5
+	VMOVUPS      (R8), K1, Z5
 	VMAXPS       Z5, Z4, Z4
-	LEAQ         (R9)(R8*4), R9
-
-end29:
-	JMP end28
-
-else27:
-	VMOVUPS      (R9), Z5
-	VMAXPS       Z5, Z4, Z4
-	ADDQ         $+64, R9
-	TESTQ        R8, R8
-	JZ           end30
+	ADDQ         $+64, R8
+	MOVQ         R11, R9
+	SUBQ         $+17, R9
+	TESTQ        R9, R9
+	JS           end36
 	VBROADCASTSS f32_ff800000<>+0(SB), Z5
-	VMOVUPS      (R9), K1, Z5
+	VMOVUPS      (R8), K2, Z5
 	VMAXPS       Z5, Z4, Z4
-	LEAQ         (R9)(R8*4), R9
 
-end30:
-end28:
+end36:
+	ADDQ       $-64, R8
+	LEAQ       (R8)(R11*4), R8
 	VSHUFF32X4 $0x4e, Z4, Z4, Z5
 	VMAXPS     Z5, Z4, Z4
 	VSHUFF32X4 $0xb1, Z4, Z4, Z5
@@ -5846,19 +3801,53 @@ end28:
 	VMOVAPS    Z4, Z4
 	VMOVSS     X4, (DX)
 	ADDQ       $+4, DX
-	CMPQ       SI, $+1
-	JLT        end32
 
-loop31:
+end29:
+end7:
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop5
+
+end6:
+end3:
+	JMP end2
+
+else1:
+	MOVQ  rows+96(FP), R9
+	TESTQ R9, R9
+	JZ    end37
+	ADDQ  $+1, R9
+	CMPQ  R9, $+1
+	JLT   end40
+
+loop39:
+	MOVQ rows+96(FP), R10
+	ADDQ $+1, R10
+	SUBQ R9, R10
+	CMPQ R10, $+0
+	JGT  else44
+	JMP  end43
+
+else44:
+	CMPQ R9, $+1
+	JGT  else46
+	JMP  end43
+
+else46:
+	SUBQ $0x01, R9
+	CMPQ R9, $+1
+	JLT  end49
+
+loop48:
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z6, Z6, Z6
 	VBROADCASTSS f32_ff7fffff<>+0(SB), Z7
-	MOVQ         DI, R10
+	MOVQ         SI, R10
 	CMPQ         R10, $+32
-	JLT          end34
+	JLT          end51
 
-loop33:
-	VMOVUPS          (R9), Z8
+loop50:
+	VMOVUPS          (R8), Z8
 	VMAXPS           Z8, Z7, Z7
 	VMOVUPS          (CX), Z8
 	VSUBPS           Z4, Z8, Z8
@@ -5877,7 +3866,7 @@ loop33:
 	VMULPS           Z10, Z8, Z8
 	VADDPS           Z8, Z5, Z5
 	VMOVUPS          Z8, (AX)
-	VMOVUPS          64(R9), Z8
+	VMOVUPS          64(R8), Z8
 	VMAXPS           Z8, Z7, Z7
 	VMOVUPS          64(CX), Z8
 	VSUBPS           Z4, Z8, Z8
@@ -5896,49 +3885,19 @@ loop33:
 	VMULPS           Z10, Z8, Z8
 	VADDPS           Z8, Z6, Z6
 	VMOVUPS          Z8, 64(AX)
-	ADDQ             $+128, R9
+	ADDQ             $+128, R8
 	ADDQ             $+128, AX
 	ADDQ             $+128, CX
 	SUBQ             $+32, R10
 	CMPQ             R10, $+32
-	JGE              loop33
+	JGE              loop50
 
-end34:
-	CMPQ             R10, $+15
-	JGT              else35
-	TESTQ            R8, R8
-	JZ               end37
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (R9), K1, Z8
-	VMAXPS           Z8, Z7, Z7
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (CX), K1, Z8
-	VSUBPS           Z4, Z8, Z4
-	VMAXPS           Z4, Z3, Z4
-	VMOVAPS          Z1, Z8
-	VFMADD231PS      Z2, Z4, Z8
-	VSUBPS           Z8, Z1, Z9
-	VFMADD231PS      Z2, Z4, Z9
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z4
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z4
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z4
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z4
-	VPERMPS          Z0, Z8, Z9
-	VPSLLD           $0x14, Z8, Z8
-	VPADDD           Z8, Z9, Z9
-	VMULPS           Z9, Z4, Z4
-	VMOVAPS.Z        Z4, K1, Z8
-	VADDPS           Z8, Z5, Z5
-	VMOVUPS          Z4, K1, (AX)
-	LEAQ             (R9)(R8*4), R9
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (CX)(R8*4), CX
+end51:
+	CMPQ R10, $+16
+	JLT  end53
 
-end37:
-	JMP end36
-
-else35:
-	VMOVUPS          (R9), Z8
+loop52:
+	VMOVUPS          (R8), Z8
 	VMAXPS           Z8, Z7, Z7
 	VMOVUPS          (CX), Z8
 	VSUBPS           Z4, Z8, Z8
@@ -5957,13 +3916,21 @@ else35:
 	VMULPS           Z10, Z8, Z8
 	VADDPS           Z8, Z5, Z5
 	VMOVUPS          Z8, (AX)
-	ADDQ             $+64, R9
+	ADDQ             $+64, R8
 	ADDQ             $+64, AX
 	ADDQ             $+64, CX
-	TESTQ            R8, R8
-	JZ               end38
+	VMOVAPS          Z5, Z8
+	VMOVAPS          Z6, Z5
+	VMOVAPS          Z8, Z6
+	SUBQ             $+16, R10
+	CMPQ             R10, $+16
+	JGE              loop52
+
+end53:
+	TESTQ            DI, DI
+	JZ               end54
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
-	VMOVUPS          (R9), K1, Z8
+	VMOVUPS          (R8), K1, Z8
 	VMAXPS           Z8, Z7, Z7
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z8
 	VMOVUPS          (CX), K1, Z8
@@ -5982,14 +3949,13 @@ else35:
 	VPADDD           Z8, Z9, Z9
 	VMULPS           Z9, Z4, Z4
 	VMOVAPS.Z        Z4, K1, Z8
-	VADDPS           Z8, Z6, Z6
+	VADDPS           Z8, Z5, Z5
 	VMOVUPS          Z4, K1, (AX)
-	LEAQ             (R9)(R8*4), R9
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (CX)(R8*4), CX
+	LEAQ             (R8)(DI*4), R8
+	LEAQ             (AX)(DI*4), AX
+	LEAQ             (CX)(DI*4), CX
 
-end38:
-end36:
+end54:
 	VADDPS     Z6, Z5, Z4
 	VSHUFF32X4 $0x4e, Z4, Z4, Z5
 	VADDPS     Z5, Z4, Z4
@@ -6012,18 +3978,30 @@ end36:
 	VMOVAPS    Z4, Z4
 	VMOVSS     X4, (DX)
 	ADDQ       $+4, DX
-	SUBQ       $+1, SI
-	CMPQ       SI, $+1
-	JGE        loop31
+	SUBQ       $+1, R9
+	CMPQ       R9, $+1
+	JGE        loop48
 
-end32:
+end49:
+	ADDQ $+2, R9
+	JMP  end41
+
+end43:
+	MOVQ rows+96(FP), R10
+	ADDQ $+1, R10
+	SUBQ R9, R10
+	CMPQ R10, $+0
+	JGT  else56
+	JMP  end55
+
+else56:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   DI, DX
-	CMPQ   DX, $+32
-	JLT    end40
+	MOVQ   SI, R10
+	CMPQ   R10, $+32
+	JLT    end59
 
-loop39:
+loop58:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -6060,41 +4038,15 @@ loop39:
 	VMOVUPS          Z7, 64(AX)
 	ADDQ             $+128, AX
 	ADDQ             $+128, CX
-	SUBQ             $+32, DX
-	CMPQ             DX, $+32
-	JGE              loop39
+	SUBQ             $+32, R10
+	CMPQ             R10, $+32
+	JGE              loop58
 
-end40:
-	CMPQ             DX, $+15
-	JGT              else41
-	TESTQ            R8, R8
-	JZ               end43
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z5, Z5
-	VMOVUPS          Z0, K1, (AX)
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (CX)(R8*4), CX
+end59:
+	CMPQ R10, $+16
+	JLT  end61
 
-end43:
-	JMP end42
-
-else41:
+loop60:
 	VMOVUPS          (CX), Z7
 	VSUBPS           Z4, Z7, Z7
 	VMAXPS           Z7, Z3, Z7
@@ -6114,45 +4066,113 @@ else41:
 	VMOVUPS          Z7, (AX)
 	ADDQ             $+64, AX
 	ADDQ             $+64, CX
-	TESTQ            R8, R8
-	JZ               end44
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z6, Z5
+	VMOVAPS          Z7, Z6
+	SUBQ             $+16, R10
+	CMPQ             R10, $+16
+	JGE              loop60
+
+end61:
+	TESTQ            DI, DI
+	JZ               end62
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
 	VMOVUPS          (CX), K1, Z7
-	VSUBPS           Z4, Z7, Z4
-	VMAXPS           Z4, Z3, Z3
-	VMOVAPS          Z1, Z4
-	VFMADD231PS      Z2, Z3, Z4
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z2, Z3, Z1
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z2
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z1, Z2
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z1, Z2
-	VPERMPS          Z0, Z4, Z0
-	VPSLLD           $0x14, Z4, Z1
-	VPADDD           Z1, Z0, Z0
-	VMULPS           Z0, Z2, Z0
-	VMOVAPS.Z        Z0, K1, Z1
-	VADDPS           Z1, Z6, Z6
-	VMOVUPS          Z0, K1, (AX)
-	LEAQ             (AX)(R8*4), AX
-	LEAQ             (CX)(R8*4), CX
+	VSUBPS           Z4, Z7, Z7
+	VMAXPS           Z7, Z3, Z7
+	VMOVAPS          Z1, Z8
+	VFMADD231PS      Z2, Z7, Z8
+	VSUBPS           Z8, Z1, Z9
+	VFMADD231PS      Z2, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z0, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VMOVAPS.Z        Z7, K1, Z8
+	VADDPS           Z8, Z5, Z5
+	VMOVUPS          Z7, K1, (AX)
+	LEAQ             (AX)(DI*4), AX
+	LEAQ             (CX)(DI*4), CX
 
-end44:
-end42:
-	VADDPS     Z6, Z5, Z0
-	VSHUFF32X4 $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFF32X4 $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0x4e, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VSHUFPS    $0xb1, Z0, Z0, Z1
-	VADDPS     Z1, Z0, Z0
-	VMOVSS     X0, (BX)
+end62:
+	VADDPS     Z6, Z5, Z5
+	VSHUFF32X4 $0x4e, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VSHUFF32X4 $0xb1, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VSHUFPS    $0x4e, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VSHUFPS    $0xb1, Z5, Z5, Z6
+	VADDPS     Z6, Z5, Z5
+	VMOVSS     X5, (BX)
 	ADDQ       $+4, BX
 
-end24:
+end55:
+	CMPQ R9, $+1
+	JGT  else64
+	JMP  end63
+
+else64:
+	VBROADCASTSS f32_ff7fffff<>+0(SB), Z4
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end67
+
+loop66:
+	VMOVUPS (R8), Z5
+	VMAXPS  Z5, Z4, Z4
+	VMOVUPS 64(R8), Z5
+	VMAXPS  Z5, Z4, Z4
+	ADDQ    $+128, R8
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop66
+
+end67:
+	CMPQ R10, $+16
+	JLT  end69
+
+loop68:
+	VMOVUPS (R8), Z5
+	VMAXPS  Z5, Z4, Z4
+	ADDQ    $+64, R8
+	SUBQ    $+16, R10
+	CMPQ    R10, $+16
+	JGE     loop68
+
+end69:
+	TESTQ        DI, DI
+	JZ           end70
+	VBROADCASTSS f32_ff800000<>+0(SB), Z5
+	VMOVUPS      (R8), K1, Z5
+	VMAXPS       Z5, Z4, Z4
+	LEAQ         (R8)(DI*4), R8
+
+end70:
+	VSHUFF32X4 $0x4e, Z4, Z4, Z5
+	VMAXPS     Z5, Z4, Z4
+	VSHUFF32X4 $0xb1, Z4, Z4, Z5
+	VMAXPS     Z5, Z4, Z4
+	VSHUFPS    $0x4e, Z4, Z4, Z5
+	VMAXPS     Z5, Z4, Z4
+	VSHUFPS    $0xb1, Z4, Z4, Z5
+	VMAXPS     Z5, Z4, Z4
+	VMOVAPS    Z4, Z4
+	VMOVSS     X4, (DX)
+	ADDQ       $+4, DX
+
+end63:
+end41:
+	SUBQ $+1, R9
+	CMPQ R9, $+1
+	JGE  loop39
+
+end40:
+end37:
 end2:
 	VZEROUPPER
 	RET
@@ -6301,8 +4321,35 @@ loop1:
 	JGE              loop1
 
 end2:
-	CMPQ             CX, $+15
-	JGT              else3
+	CMPQ CX, $+16
+	JLT  end4
+
+loop3:
+	VMOVUPS          (AX), Z7
+	VSUBPS           Z0, Z7, Z7
+	VMAXPS           Z7, Z4, Z7
+	VMOVAPS          Z2, Z8
+	VFMADD231PS      Z3, Z7, Z8
+	VSUBPS           Z8, Z2, Z9
+	VFMADD231PS      Z3, Z7, Z9
+	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
+	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
+	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
+	VPERMPS          Z1, Z8, Z9
+	VPSLLD           $0x14, Z8, Z8
+	VPADDD           Z8, Z9, Z9
+	VMULPS           Z9, Z7, Z7
+	VADDPS           Z7, Z5, Z5
+	ADDQ             $+64, AX
+	VMOVAPS          Z5, Z7
+	VMOVAPS          Z6, Z5
+	VMOVAPS          Z7, Z6
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JGE              loop3
+
+end4:
 	TESTQ            DX, DX
 	JZ               end5
 	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
@@ -6326,50 +4373,6 @@ end2:
 	LEAQ             (AX)(DX*4), AX
 
 end5:
-	JMP end4
-
-else3:
-	VMOVUPS          (AX), Z7
-	VSUBPS           Z0, Z7, Z7
-	VMAXPS           Z7, Z4, Z7
-	VMOVAPS          Z2, Z8
-	VFMADD231PS      Z3, Z7, Z8
-	VSUBPS           Z8, Z2, Z9
-	VFMADD231PS      Z3, Z7, Z9
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z7
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z9, Z7
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z9, Z7
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z9, Z7
-	VPERMPS          Z1, Z8, Z9
-	VPSLLD           $0x14, Z8, Z8
-	VPADDD           Z8, Z9, Z9
-	VMULPS           Z9, Z7, Z7
-	VADDPS           Z7, Z5, Z5
-	ADDQ             $+64, AX
-	TESTQ            DX, DX
-	JZ               end6
-	VBROADCASTSS     f32_ff800000<>+0(SB), Z7
-	VMOVUPS          (AX), K1, Z7
-	VSUBPS           Z0, Z7, Z0
-	VMAXPS           Z0, Z4, Z0
-	VMOVAPS          Z2, Z4
-	VFMADD231PS      Z3, Z0, Z4
-	VSUBPS           Z4, Z2, Z2
-	VFMADD231PS      Z3, Z0, Z2
-	VBROADCASTSS     f32_3d6359cd<>+0(SB), Z0
-	VFMADD213PS.BCST f32_3e760550<>+0(SB), Z2, Z0
-	VFMADD213PS.BCST f32_3f317218<>+0(SB), Z2, Z0
-	VFMADD213PS.BCST f32_3f800000<>+0(SB), Z2, Z0
-	VPERMPS          Z1, Z4, Z1
-	VPSLLD           $0x14, Z4, Z2
-	VPADDD           Z2, Z1, Z1
-	VMULPS           Z1, Z0, Z0
-	VMOVAPS.Z        Z0, K1, Z0
-	VADDPS           Z0, Z6, Z6
-	LEAQ             (AX)(DX*4), AX
-
-end6:
-end4:
 	VADDPS     Z6, Z5, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0

@@ -6,19 +6,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-func softmaxRowsGeneric(dst, x []float32, rows, cols int) {
+func softmaxRowsGeneric(dst, x, _ []float32, rows, cols, _ int) {
 	for r := range rows {
 		d, s := dst[r*cols:][:cols], x[r*cols:][:cols]
 		sum := expSumVecGeneric(d, s, maxVecGeneric(s))
 		scaleVecGeneric(d, d, 1/sum)
-	}
-}
-
-func softmaxRowsStreamGeneric(dst, x, tmp []float32, rows, cols int) {
-	for r := range rows {
-		s := x[r*cols:][:cols]
-		sum := expSumVecGeneric(tmp, s, maxVecGeneric(s))
-		scaleVecGeneric(dst[r*cols:][:cols], tmp[:cols], 1/sum)
 	}
 }
 

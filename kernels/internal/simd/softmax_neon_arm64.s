@@ -4,47 +4,1605 @@
 
 #include "textflag.h"
 
-// func softmaxRowsNEON(dst []float32, x []float32, rows int, cols int)
-TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
-	MOVD   $constants<>(SB), R3
-	FMOVQ  192(R3), F4
-	FMOVQ  208(R3), F5
-	FMOVQ  224(R3), F6
-	FMOVQ  96(R3), F12
-	MOVD   dst_base+0(FP), R1
-	MOVD   x_base+24(FP), R2
-	MOVD   rows+48(FP), R9
-	MOVD   cols+56(FP), R8
-	FMOVQ  (R3), F30
-	FMOVQ  16(R3), F31
-	FMOVQ  32(R3), F7
-	FMOVQ  48(R3), F8
-	FMOVQ  64(R3), F9
-	VMOVI  $0, V13.B16
+// func softmaxRowsNEON(dst []float32, x []float32, tmp []float32, rows int, cols int, stream int)
+TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-96
+	MOVD   $constants<>(SB), R9
+	FMOVQ  192(R9), F12
+	FMOVQ  208(R9), F13
+	FMOVQ  224(R9), F14
+	FMOVQ  96(R9), F23
+	MOVD   dst_base+0(FP), R7
+	MOVD   x_base+24(FP), R8
+	MOVD   cols+80(FP), R0
+	MOVD   cols+80(FP), R1
+	FMOVQ  (R9), F30
+	FMOVQ  16(R9), F31
+	FMOVQ  32(R9), F15
+	FMOVQ  48(R9), F16
+	FMOVQ  64(R9), F17
+	VMOVI  $0, V18.B16
+	VMOVI  $0, V19.B16
+	MOVD   R8, R2
+	MOVD   R7, R3
 	VMOVI  $0, V20.B16
-	MOVD   R2, R10
-	MOVD   R1, R4
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V22.B16
-	AND    $3, R8, R5
-	MOVD   $4, R6
-	CMP    $1, R5
-	CSEL   GT, R6, ZR, R6
-	MOVD   $8, R7
-	CMP    $2, R5
-	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F11
-	VDUP   V11.S[0], V11.S4
-	FMOVQ  80(R3), F0
-	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
-	CBZ    R9, end1
-	SUB    $1, R9, R9
-	FMOVQ  96(R3), F0
-	MOVD   R8, R0
-	CMP    $32, R0
+	VMOVI  $0, V21.B16
+	AND    $3, R1, R4
+	MOVD   $4, R5
+	CMP    $1, R4
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R4
+	CSEL   GT, R6, R5, R6
+	SCVTFS R4, F22
+	VDUP   V22.S[0], V22.S4
+	FMOVQ  80(R9), F0
+	WORD   $0x6ea0e6d6 // fcmgt v22.4s, v22.4s, v0.4s
+	MOVD   rows+72(FP), R10
+	CBZ    R10, end1
+	ADD    $2, R10, R10
+	CMP    $1, R10
 	BLT    end4
 
 loop3:
+	MOVD rows+72(FP), R0
+	ADD  $2, R0, R0
+	SUB  R10, R0, R0
+	CMP  $1, R0
+	BGT  else8
+	B    end7
+
+else8:
+	CMP $2, R10
+	BGT else10
+	B   end7
+
+else10:
+	SUB $2, R10, R10
+	CMP $1, R10
+	BLT end13
+
+loop12:
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	FMOVQ 96(R9), F24
+	MOVD  R1, R0
+	CMP   $32, R0
+	BLT   end15
+
+loop14:
+	FMOVQ (R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ (R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, (R3)
+	FMOVQ F1, (R7)
+	FMOVQ 16(R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ 16(R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, 16(R3)
+	FMOVQ F1, 16(R7)
+	FMOVQ 32(R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 32(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ 32(R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, 32(R3)
+	FMOVQ F1, 32(R7)
+	FMOVQ 48(R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 48(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ 48(R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, 48(R3)
+	FMOVQ F1, 48(R7)
+	FMOVQ 64(R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 64(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ 64(R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, 64(R3)
+	FMOVQ F1, 64(R7)
+	FMOVQ 80(R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 80(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ 80(R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, 80(R3)
+	FMOVQ F1, 80(R7)
+	FMOVQ 96(R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 96(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ 96(R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, 96(R3)
+	FMOVQ F1, 96(R7)
+	FMOVQ 112(R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 112(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ 112(R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, 112(R3)
+	FMOVQ F1, 112(R7)
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
+	ADD   $128, R7, R7
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop14
+
+end15:
+	CMP $4, R0
+	BLT end17
+
+loop16:
+	FMOVQ (R2), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ (R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ (R7), F1
+	WORD  $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	FMOVQ F0, (R3)
+	FMOVQ F1, (R7)
+	ADD   $16, R2, R2
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
+	ADD   $16, R7, R7
+	VMOV  V4.B16, V0.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V0.B16, V11.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop16
+
+end17:
+	CBZ   R4, end18
+	FMOVS (R2), F0
+	ADD   R5, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V22.B16, V23.B16, V0.B16
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVS (R8), F0
+	ADD   R5, R8, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R8, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V22.B16, V23.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc74 // fmul v20.4s, v3.4s, v2.4s
+	VMOV  V20.B16, V0.B16
+	VAND  V22.B16, V0.B16, V0.B16
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x6e33dea0 // fmul v0.4s, v21.4s, v19.4s
+	ADD   R6, R7, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R7, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R7)
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R7, R7
+
+end18:
+	VMOV  V20.B16, V21.B16
+	FMOVQ 160(R9), F0
+	WORD  $0x4e28d481 // fadd v1.4s, v4.4s, v8.4s
+	WORD  $0x4e29d4a2 // fadd v2.4s, v5.4s, v9.4s
+	WORD  $0x4e2ad4c3 // fadd v3.4s, v6.4s, v10.4s
+	WORD  $0x4e2bd4e4 // fadd v4.4s, v7.4s, v11.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc13 // fdiv v19.4s, v0.4s, v1.4s
+	VEXT  $8, V24.B16, V24.B16, V0.B16
+	WORD  $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
+	WORD  $0x6e20f412 // fmaxp v18.4s, v0.4s, v0.4s
+	SUB   $1, R10, R10
+	CMP   $1, R10
+	BGE   loop12
+
+end13:
+	ADD $3, R10, R10
+	B   end5
+
+end7:
+
+end6:
+	MOVD rows+72(FP), R0
+	ADD  $2, R0, R0
+	SUB  R10, R0, R0
+	CMP  $1, R0
+	BGT  else20
+	B    end19
+
+else20:
+	MOVD R1, R0
+	CMP  $32, R0
+	BLT  end23
+
+loop22:
+	FMOVQ (R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, (R7)
+	FMOVQ 16(R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, 16(R7)
+	FMOVQ 32(R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, 32(R7)
+	FMOVQ 48(R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, 48(R7)
+	FMOVQ 64(R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, 64(R7)
+	FMOVQ 80(R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, 80(R7)
+	FMOVQ 96(R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, 96(R7)
+	FMOVQ 112(R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, 112(R7)
+	ADD   $128, R7, R7
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop22
+
+end23:
+	CMP $4, R0
+	BLT end25
+
+loop24:
+	FMOVQ (R7), F0
+	WORD  $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	FMOVQ F0, (R7)
+	ADD   $16, R7, R7
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop24
+
+end25:
+	CBZ   R4, end26
+	WORD  $0x6e33dea0 // fmul v0.4s, v21.4s, v19.4s
+	ADD   R6, R7, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R7, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R7)
+	ADD   R4<<2, R7, R7
+
+end26:
+
+end19:
+	MOVD rows+72(FP), R0
+	ADD  $2, R0, R0
+	SUB  R10, R0, R0
+	CMP  $0, R0
+	BGT  else28
+	B    end27
+
+else28:
+	CMP $1, R10
+	BGT else30
+	B   end27
+
+else30:
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD  R1, R0
+	CMP   $32, R0
+	BLT   end33
+
+loop32:
+	FMOVQ (R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ F0, (R3)
+	FMOVQ 16(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ F0, 16(R3)
+	FMOVQ 32(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ F0, 32(R3)
+	FMOVQ 48(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ F0, 48(R3)
+	FMOVQ 64(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ F0, 64(R3)
+	FMOVQ 80(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ F0, 80(R3)
+	FMOVQ 96(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, 96(R3)
+	FMOVQ 112(R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, 112(R3)
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop32
+
+end33:
+	CMP $4, R0
+	BLT end35
+
+loop34:
+	FMOVQ (R8), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ F0, (R3)
+	ADD   $16, R3, R3
+	ADD   $16, R8, R8
+	VMOV  V4.B16, V0.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V0.B16, V11.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop34
+
+end35:
+	CBZ   R4, end36
+	FMOVS (R8), F0
+	ADD   R5, R8, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R8, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V22.B16, V23.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc74 // fmul v20.4s, v3.4s, v2.4s
+	VMOV  V20.B16, V0.B16
+	VAND  V22.B16, V0.B16, V0.B16
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	ADD   R4<<2, R3, R3
+	ADD   R4<<2, R8, R8
+
+end36:
+	VMOV  V20.B16, V21.B16
+	FMOVQ 160(R9), F0
+	WORD  $0x4e28d481 // fadd v1.4s, v4.4s, v8.4s
+	WORD  $0x4e29d4a2 // fadd v2.4s, v5.4s, v9.4s
+	WORD  $0x4e2ad4c3 // fadd v3.4s, v6.4s, v10.4s
+	WORD  $0x4e2bd4e4 // fadd v4.4s, v7.4s, v11.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD  $0x6e21fc13 // fdiv v19.4s, v0.4s, v1.4s
+
+end27:
+	CMP $2, R10
+	BGT else38
+	B   end37
+
+else38:
+	FMOVQ 96(R9), F0
+	MOVD  R1, R0
+	CMP   $32, R0
+	BLT   end41
+
+loop40:
+	FMOVQ (R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 64(R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 80(R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 96(R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 112(R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $128, R2, R2
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop40
+
+end41:
+	CMP $4, R0
+	BLT end43
+
+loop42:
+	FMOVQ (R2), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $16, R2, R2
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop42
+
+end43:
+	CBZ   R4, end44
+	FMOVS (R2), F1
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V1.S[2]
+	VBIF  V22.B16, V23.B16, V1.B16
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   R4<<2, R2, R2
+
+end44:
+	VEXT $8, V0.B16, V0.B16, V1.B16
+	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD $0x6e20f412 // fmaxp v18.4s, v0.4s, v0.4s
+
+end37:
+
+end5:
+	SUB $1, R10, R10
+	CMP $1, R10
+	BGE loop3
+
+end4:
+
+end2:
+
+end1:
+	RET
+
+// func expSumRowsNEON(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
+TEXT ·expSumRowsNEON(SB), NOSPLIT, $0-112
+	MOVD   $constants<>(SB), R6
+	FMOVQ  192(R6), F12
+	FMOVQ  208(R6), F13
+	FMOVQ  224(R6), F14
+	FMOVQ  96(R6), F20
+	MOVD   dst_base+0(FP), R1
+	MOVD   x_base+24(FP), R2
+	MOVD   max_base+48(FP), R3
+	MOVD   sum_base+72(FP), R4
+	MOVD   cols+104(FP), R5
+	FMOVQ  (R6), F30
+	FMOVQ  16(R6), F31
+	FMOVQ  32(R6), F15
+	FMOVQ  48(R6), F16
+	FMOVQ  64(R6), F17
+	VMOVI  $0, V18.B16
+	AND    $3, R5, R7
+	MOVD   $4, R8
+	CMP    $1, R7
+	CSEL   GT, R8, ZR, R8
+	MOVD   $8, R9
+	CMP    $2, R7
+	CSEL   GT, R9, R8, R9
+	SCVTFS R7, F19
+	VDUP   V19.S[0], V19.S4
+	FMOVQ  80(R6), F0
+	WORD   $0x6ea0e673 // fcmgt v19.4s, v19.4s, v0.4s
+	MOVD   R2, R10
+	MOVD   rows+96(FP), R11
+	CBZ    R11, end1
+	ADD    $1, R11, R11
+	CMP    $1, R11
+	BLT    end4
+
+loop3:
+	MOVD rows+96(FP), R0
+	ADD  $1, R0, R0
+	SUB  R11, R0, R0
+	CMP  $0, R0
+	BGT  else8
+	B    end7
+
+else8:
+	CMP $1, R11
+	BGT else10
+	B   end7
+
+else10:
+	SUB $1, R11, R11
+	CMP $1, R11
+	BLT end13
+
+loop12:
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	FMOVQ 176(R6), F21
+	MOVD  R5, R0
+	CMP   $32, R0
+	BLT   end15
+
+loop14:
+	FMOVQ (R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ (R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ F0, (R1)
+	FMOVQ 16(R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 16(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ F0, 16(R1)
+	FMOVQ 32(R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ F0, 32(R1)
+	FMOVQ 48(R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ F0, 48(R1)
+	FMOVQ 64(R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 64(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ F0, 64(R1)
+	FMOVQ 80(R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 80(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ F0, 80(R1)
+	FMOVQ 96(R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 96(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, 96(R1)
+	FMOVQ 112(R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 112(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, 112(R1)
+	ADD   $128, R10, R10
+	ADD   $128, R1, R1
+	ADD   $128, R2, R2
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop14
+
+end15:
+	CMP $4, R0
+	BLT end17
+
+loop16:
+	FMOVQ (R10), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ (R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ F0, (R1)
+	ADD   $16, R10, R10
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	VMOV  V4.B16, V0.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V0.B16, V11.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop16
+
+end17:
+	CBZ   R7, end18
+	FMOVS (R10), F0
+	ADD   R8, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R10, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V19.B16, V20.B16, V0.B16
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVS (R2), F0
+	ADD   R8, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R2, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V19.B16, V20.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V19.B16, V1.B16, V1.B16
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	ADD   R9, R1, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R1, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R1)
+	ADD   R7<<2, R10, R10
+	ADD   R7<<2, R1, R1
+	ADD   R7<<2, R2, R2
+
+end18:
+	WORD  $0x4e28d480 // fadd v0.4s, v4.4s, v8.4s
+	WORD  $0x4e29d4a1 // fadd v1.4s, v5.4s, v9.4s
+	WORD  $0x4e2ad4c2 // fadd v2.4s, v6.4s, v10.4s
+	WORD  $0x4e2bd4e3 // fadd v3.4s, v7.4s, v11.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, (R4)
+	ADD   $4, R4, R4
+	VEXT  $8, V21.B16, V21.B16, V0.B16
+	WORD  $0x4e20f6a0 // fmax v0.4s, v21.4s, v0.4s
+	WORD  $0x6e20f412 // fmaxp v18.4s, v0.4s, v0.4s
+	FMOVS F18, (R3)
+	ADD   $4, R3, R3
+	SUB   $1, R11, R11
+	CMP   $1, R11
+	BGE   loop12
+
+end13:
+	ADD $2, R11, R11
+	B   end5
+
+end7:
+
+end6:
+	MOVD rows+96(FP), R0
+	ADD  $1, R0, R0
+	SUB  R11, R0, R0
+	CMP  $0, R0
+	BGT  else20
+	B    end19
+
+else20:
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD  R5, R0
+	CMP   $32, R0
+	BLT   end23
+
+loop22:
+	FMOVQ (R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ F0, (R1)
+	FMOVQ 16(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ F0, 16(R1)
+	FMOVQ 32(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ F0, 32(R1)
+	FMOVQ 48(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ F0, 48(R1)
+	FMOVQ 64(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ F0, 64(R1)
+	FMOVQ 80(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ F0, 80(R1)
+	FMOVQ 96(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ F0, 96(R1)
+	FMOVQ 112(R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ F0, 112(R1)
+	ADD   $128, R1, R1
+	ADD   $128, R2, R2
+	SUB   $32, R0, R0
+	CMP   $32, R0
+	BGE   loop22
+
+end23:
+	CMP $4, R0
+	BLT end25
+
+loop24:
+	FMOVQ (R2), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ F0, (R1)
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	VMOV  V4.B16, V0.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V0.B16, V11.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop24
+
+end25:
+	CBZ   R7, end26
+	FMOVS (R2), F0
+	ADD   R8, R2, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R9, R2, R0
+	VLD1  (R0), V0.S[2]
+	VBIF  V19.B16, V20.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20f620 // fmax v0.4s, v17.4s, v0.4s
+	VMOV  V15.B16, V1.B16
+	VFMLA V16.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d5e2 // fsub v2.4s, v15.4s, v1.4s
+	VFMLA V16.S4, V0.S4, V2.S4
+	FMOVQ 112(R6), F0
+	FMOVQ 128(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R6), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R6), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V12.B16, [V1.B16], V0.B16
+	VAND  V13.B16, V0.B16, V0.B16
+	VORR  V14.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	VMOV  V0.B16, V1.B16
+	VAND  V19.B16, V1.B16, V1.B16
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	ADD   R9, R1, R0
+	VST1  V0.S[2], (R0)
+	ADD   R8, R1, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R1)
+	ADD   R7<<2, R1, R1
+	ADD   R7<<2, R2, R2
+
+end26:
+	WORD  $0x4e28d480 // fadd v0.4s, v4.4s, v8.4s
+	WORD  $0x4e29d4a1 // fadd v1.4s, v5.4s, v9.4s
+	WORD  $0x4e2ad4c2 // fadd v2.4s, v6.4s, v10.4s
+	WORD  $0x4e2bd4e3 // fadd v3.4s, v7.4s, v11.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	FMOVS F0, (R4)
+	ADD   $4, R4, R4
+
+end19:
+	CMP $1, R11
+	BGT else28
+	B   end27
+
+else28:
+	FMOVQ 176(R6), F0
+	MOVD  R5, R0
+	CMP   $32, R0
+	BLT   end31
+
+loop30:
 	FMOVQ (R10), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R10), F1
@@ -64,3668 +1622,48 @@ loop3:
 	ADD   $128, R10, R10
 	SUB   $32, R0, R0
 	CMP   $32, R0
-	BGE   loop3
+	BGE   loop30
 
-end4:
+end31:
 	CMP $4, R0
-	BLT end6
+	BLT end33
 
-loop5:
+loop32:
 	FMOVQ (R10), F1
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $16, R10, R10
 	SUB   $4, R0, R0
 	CMP   $4, R0
-	BGE   loop5
+	BGE   loop32
 
-end6:
-	CBZ   R5, end7
+end33:
+	CBZ   R7, end34
 	FMOVS (R10), F1
-	ADD   R6, R10, R0
+	ADD   R8, R10, R0
 	VLD1  (R0), V1.S[1]
-	ADD   R7, R10, R0
+	ADD   R9, R10, R0
 	VLD1  (R0), V1.S[2]
-	VBIF  V11.B16, V12.B16, V1.B16
+	VBIF  V19.B16, V20.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   R5<<2, R10, R10
-
-end7:
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	CMP   $0, R9
-	BGT   else9
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	MOVD  R8, R0
-	CMP   $32, R0
-	BLT   end12
-
-loop11:
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ F0, 16(R4)
-	FMOVQ 32(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ F0, 32(R4)
-	FMOVQ 48(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, 48(R4)
-	FMOVQ 64(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, 64(R4)
-	FMOVQ 80(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, 80(R4)
-	FMOVQ 96(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, 96(R4)
-	FMOVQ 112(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ F0, 112(R4)
-	ADD   $128, R4, R4
-	ADD   $128, R2, R2
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop11
-
-end12:
-	CMP $4, R0
-	BLT end14
-
-loop13:
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R4)
-	ADD   $16, R4, R4
-	ADD   $16, R2, R2
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V20.B16, V19.B16
-	VMOV  V21.B16, V20.B16
-	VMOV  V0.B16, V21.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop13
-
-end14:
-	CBZ   R5, end15
-	FMOVS (R2), F0
-	ADD   R6, R2, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	ADD   R5<<2, R4, R4
-	ADD   R5<<2, R2, R2
-
-end15:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R3), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
-	WORD  $0x4e35d624 // fadd v4.4s, v17.4s, v21.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	B     end10
-
-else9:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	FMOVQ 96(R3), F23
-	MOVD  R8, R0
-	CMP   $32, R0
-	BLT   end17
-
-loop16:
-	FMOVQ (R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 16(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ F0, 16(R4)
-	FMOVQ 32(R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 32(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ F0, 32(R4)
-	FMOVQ 48(R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 48(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, 48(R4)
-	FMOVQ 64(R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 64(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, 64(R4)
-	FMOVQ 80(R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 80(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, 80(R4)
-	FMOVQ 96(R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 96(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, 96(R4)
-	FMOVQ 112(R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 112(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ F0, 112(R4)
-	ADD   $128, R10, R10
-	ADD   $128, R4, R4
-	ADD   $128, R2, R2
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop16
-
-end17:
-	CMP $4, R0
-	BLT end19
-
-loop18:
-	FMOVQ (R10), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R4)
-	ADD   $16, R10, R10
-	ADD   $16, R4, R4
-	ADD   $16, R2, R2
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V20.B16, V19.B16
-	VMOV  V21.B16, V20.B16
-	VMOV  V0.B16, V21.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop18
-
-end19:
-	CBZ   R5, end20
-	FMOVS (R10), F0
-	ADD   R6, R10, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R10, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVS (R2), F0
-	ADD   R6, R2, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R4, R4
-	ADD   R5<<2, R2, R2
-
-end20:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R3), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
-	WORD  $0x4e35d62d // fadd v13.4s, v17.4s, v21.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	VEXT  $8, V23.B16, V23.B16, V0.B16
-	WORD  $0x4e20f6e0 // fmax v0.4s, v23.4s, v0.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	SUB   $1, R9, R9
-	CMP   $1, R9
-	BLT   end22
-
-loop21:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V23.B16
-	FMOVQ 96(R3), F24
-	MOVD  R8, R0
-	CMP   $32, R0
-	BLT   end24
-
-loop23:
-	FMOVQ (R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R4)
-	FMOVQ F1, (R1)
-	FMOVQ 16(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 16(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 16(R4)
-	FMOVQ F1, 16(R1)
-	FMOVQ 32(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 32(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ 32(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 32(R4)
-	FMOVQ F1, 32(R1)
-	FMOVQ 48(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 48(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ 48(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 48(R4)
-	FMOVQ F1, 48(R1)
-	FMOVQ 64(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 64(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ 64(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 64(R4)
-	FMOVQ F1, 64(R1)
-	FMOVQ 80(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 80(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ 80(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 80(R4)
-	FMOVQ F1, 80(R1)
-	FMOVQ 96(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 96(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ 96(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 96(R4)
-	FMOVQ F1, 96(R1)
-	FMOVQ 112(R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 112(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ 112(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 112(R4)
-	FMOVQ F1, 112(R1)
-	ADD   $128, R10, R10
-	ADD   $128, R4, R4
-	ADD   $128, R2, R2
-	ADD   $128, R1, R1
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop23
-
-end24:
-	CMP $4, R0
-	BLT end26
-
-loop25:
-	FMOVQ (R10), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R4)
-	FMOVQ F1, (R1)
-	ADD   $16, R10, R10
-	ADD   $16, R4, R4
-	ADD   $16, R2, R2
-	ADD   $16, R1, R1
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V21.B16, V19.B16
-	VMOV  V23.B16, V21.B16
-	VMOV  V0.B16, V23.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop25
-
-end26:
-	CBZ   R5, end27
-	FMOVS (R10), F0
-	ADD   R6, R10, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R10, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVS (R2), F0
-	ADD   R6, R2, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
-	ADD   R7, R1, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R1, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R1)
-	ADD   R5<<2, R10, R10
-	ADD   R5<<2, R4, R4
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R1, R1
-
-end27:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R3), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
-	WORD  $0x4e37d62d // fadd v13.4s, v17.4s, v23.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	VEXT  $8, V24.B16, V24.B16, V0.B16
-	WORD  $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	SUB   $1, R9, R9
-	CMP   $1, R9
-	BGE   loop21
-
-end22:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V23.B16
-	MOVD  R8, R0
-	CMP   $32, R0
-	BLT   end29
-
-loop28:
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R4)
-	FMOVQ F1, (R1)
-	FMOVQ 16(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 16(R4)
-	FMOVQ F1, 16(R1)
-	FMOVQ 32(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ 32(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 32(R4)
-	FMOVQ F1, 32(R1)
-	FMOVQ 48(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ 48(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 48(R4)
-	FMOVQ F1, 48(R1)
-	FMOVQ 64(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ 64(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 64(R4)
-	FMOVQ F1, 64(R1)
-	FMOVQ 80(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ 80(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 80(R4)
-	FMOVQ F1, 80(R1)
-	FMOVQ 96(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ 96(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 96(R4)
-	FMOVQ F1, 96(R1)
-	FMOVQ 112(R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ 112(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 112(R4)
-	FMOVQ F1, 112(R1)
-	ADD   $128, R4, R4
-	ADD   $128, R2, R2
-	ADD   $128, R1, R1
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop28
-
-end29:
-	CMP $4, R0
-	BLT end31
-
-loop30:
-	FMOVQ (R2), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R4)
-	FMOVQ F1, (R1)
-	ADD   $16, R4, R4
-	ADD   $16, R2, R2
-	ADD   $16, R1, R1
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V21.B16, V19.B16
-	VMOV  V23.B16, V21.B16
-	VMOV  V0.B16, V23.B16
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop30
-
-end31:
-	CBZ   R5, end32
-	FMOVS (R2), F0
-	ADD   R6, R2, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R7, R2, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R3), F0
-	FMOVQ 128(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
-	ADD   R7, R1, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R1, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R1)
-	ADD   R5<<2, R4, R4
-	ADD   R5<<2, R2, R2
-	ADD   R5<<2, R1, R1
-
-end32:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R3), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
-	WORD  $0x4e37d624 // fadd v4.4s, v17.4s, v23.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-
-end10:
-
-end8:
-	CMP $32, R8
-	BLT end34
-
-loop33:
-	FMOVQ (R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, (R1)
-	FMOVQ 16(R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 16(R1)
-	FMOVQ 32(R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 32(R1)
-	FMOVQ 48(R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 48(R1)
-	FMOVQ 64(R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 64(R1)
-	FMOVQ 80(R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 80(R1)
-	FMOVQ 96(R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 96(R1)
-	FMOVQ 112(R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 112(R1)
-	ADD   $128, R1, R1
-	SUB   $32, R8, R8
-	CMP   $32, R8
-	BGE   loop33
+	ADD   R7<<2, R10, R10
 
 end34:
-	CMP $4, R8
-	BLT end36
-
-loop35:
-	FMOVQ (R1), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, (R1)
-	ADD   $16, R1, R1
-	SUB   $4, R8, R8
-	CMP   $4, R8
-	BGE   loop35
-
-end36:
-	CBZ   R5, end37
-	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
-	ADD   R7, R1, R0
-	VST1  V0.S[2], (R0)
-	ADD   R6, R1, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R1)
-	ADD   R5<<2, R1, R1
-
-end37:
-
-end2:
-
-end1:
-	RET
-
-// func softmaxRowsStreamNEON(dst []float32, x []float32, tmp []float32, rows int, cols int)
-TEXT ·softmaxRowsStreamNEON(SB), NOSPLIT, $0-88
-	MOVD   $constants<>(SB), R9
-	FMOVQ  192(R9), F4
-	FMOVQ  208(R9), F5
-	FMOVQ  224(R9), F6
-	FMOVQ  96(R9), F12
-	MOVD   dst_base+0(FP), R7
-	MOVD   x_base+24(FP), R8
-	MOVD   cols+80(FP), R0
-	MOVD   rows+72(FP), R11
-	MOVD   cols+80(FP), R10
-	FMOVQ  (R9), F30
-	FMOVQ  16(R9), F31
-	FMOVQ  32(R9), F7
-	FMOVQ  48(R9), F8
-	FMOVQ  64(R9), F9
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V20.B16
-	MOVD   R8, R12
-	MOVD   R7, R3
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V22.B16
-	AND    $3, R10, R4
-	MOVD   $4, R5
-	CMP    $1, R4
-	CSEL   GT, R5, ZR, R5
-	MOVD   $8, R6
-	CMP    $2, R4
-	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F11
-	VDUP   V11.S[0], V11.S4
-	FMOVQ  80(R9), F0
-	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
-	CBZ    R11, end1
-	SUB    $1, R11, R11
-	FMOVQ  96(R9), F0
-	MOVD   R10, R0
-	CMP    $32, R0
-	BLT    end4
-
-loop3:
-	FMOVQ (R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 64(R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 80(R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 96(R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 112(R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   $128, R12, R12
-	SUB   $32, R0, R0
-	CMP   $32, R0
-	BGE   loop3
-
-end4:
-	CMP $4, R0
-	BLT end6
-
-loop5:
-	FMOVQ (R12), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   $16, R12, R12
-	SUB   $4, R0, R0
-	CMP   $4, R0
-	BGE   loop5
-
-end6:
-	CBZ   R4, end7
-	FMOVS (R12), F1
-	ADD   R5, R12, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R6, R12, R0
-	VLD1  (R0), V1.S[2]
-	VBIF  V11.B16, V12.B16, V1.B16
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   R4<<2, R12, R12
-
-end7:
 	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	CMP   $0, R11
-	BGT   else9
-	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	MOVD  R10, R1
-	CMP   $32, R1
-	BLT   end12
-
-loop11:
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, 48(R0)
-	FMOVQ 64(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, 64(R0)
-	FMOVQ 80(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, 80(R0)
-	FMOVQ 96(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, 96(R0)
-	FMOVQ 112(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ F0, 112(R0)
-	ADD   $128, R3, R3
-	ADD   $128, R8, R8
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop11
-
-end12:
-	CMP $4, R1
-	BLT end14
-
-loop13:
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R3, R3
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V20.B16, V19.B16
-	VMOV  V21.B16, V20.B16
-	VMOV  V0.B16, V21.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop13
-
-end14:
-	CBZ   R4, end15
-	FMOVS (R8), F0
-	ADD   R5, R8, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R6, R8, R1
-	VLD1  (R1), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R0, R0
-
-end15:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R9), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
-	WORD  $0x4e35d624 // fadd v4.4s, v17.4s, v21.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	B     end10
-
-else9:
-	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	FMOVQ 96(R9), F23
-	MOVD  R10, R1
-	CMP   $32, R1
-	BLT   end17
-
-loop16:
-	FMOVQ (R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R0)
-	FMOVQ 16(R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 16(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 32(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 48(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, 48(R0)
-	FMOVQ 64(R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 64(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, 64(R0)
-	FMOVQ 80(R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 80(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, 80(R0)
-	FMOVQ 96(R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 96(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, 96(R0)
-	FMOVQ 112(R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ 112(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ F0, 112(R0)
-	ADD   $128, R12, R12
-	ADD   $128, R3, R3
-	ADD   $128, R8, R8
-	ADD   $128, R0, R0
-	SUB   $32, R1, R1
-	CMP   $32, R1
-	BGE   loop16
-
-end17:
-	CMP $4, R1
-	BLT end19
-
-loop18:
-	FMOVQ (R12), F0
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, (R0)
-	ADD   $16, R12, R12
-	ADD   $16, R3, R3
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V20.B16, V19.B16
-	VMOV  V21.B16, V20.B16
-	VMOV  V0.B16, V21.B16
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop18
-
-end19:
-	CBZ   R4, end20
-	FMOVS (R12), F0
-	ADD   R5, R12, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R6, R12, R1
-	VLD1  (R1), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
-	FMOVS (R8), F0
-	ADD   R5, R8, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R6, R8, R1
-	VLD1  (R1), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	ADD   R4<<2, R12, R12
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R0, R0
-
-end20:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R9), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
-	WORD  $0x4e35d62d // fadd v13.4s, v17.4s, v21.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	VEXT  $8, V23.B16, V23.B16, V0.B16
-	WORD  $0x4e20f6e0 // fmax v0.4s, v23.4s, v0.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	SUB   $1, R11, R11
-	CMP   $1, R11
-	BLT   end22
-
-loop21:
-	MOVD  tmp_base+48(FP), R0
-	MOVD  tmp_base+48(FP), R1
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V23.B16
-	FMOVQ 96(R9), F24
-	MOVD  R10, R2
-	CMP   $32, R2
-	BLT   end24
-
-loop23:
-	FMOVQ (R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R0)
-	FMOVQ F1, (R7)
-	FMOVQ 16(R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 16(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ F1, 16(R7)
-	FMOVQ 32(R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 32(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ 32(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ F1, 32(R7)
-	FMOVQ 48(R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 48(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ 48(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 48(R0)
-	FMOVQ F1, 48(R7)
-	FMOVQ 64(R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 64(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ 64(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 64(R0)
-	FMOVQ F1, 64(R7)
-	FMOVQ 80(R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 80(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ 80(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 80(R0)
-	FMOVQ F1, 80(R7)
-	FMOVQ 96(R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 96(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ 96(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 96(R0)
-	FMOVQ F1, 96(R7)
-	FMOVQ 112(R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ 112(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ 112(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 112(R0)
-	FMOVQ F1, 112(R7)
-	ADD   $128, R12, R12
-	ADD   $128, R3, R3
-	ADD   $128, R8, R8
-	ADD   $128, R0, R0
-	ADD   $128, R7, R7
-	ADD   $128, R1, R1
-	SUB   $32, R2, R2
-	CMP   $32, R2
-	BGE   loop23
-
-end24:
-	CMP $4, R2
-	BLT end26
-
-loop25:
-	FMOVQ (R12), F0
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R0)
-	FMOVQ F1, (R7)
-	ADD   $16, R12, R12
-	ADD   $16, R3, R3
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	ADD   $16, R7, R7
-	ADD   $16, R1, R1
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V21.B16, V19.B16
-	VMOV  V23.B16, V21.B16
-	VMOV  V0.B16, V23.B16
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop25
-
-end26:
-	CBZ   R4, end27
-	FMOVS (R12), F0
-	ADD   R5, R12, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R6, R12, R2
-	VLD1  (R2), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
-	FMOVS (R8), F0
-	ADD   R5, R8, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R6, R8, R2
-	VLD1  (R2), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
-	ADD   R6, R7, R2
-	VST1  V0.S[2], (R2)
-	ADD   R5, R7, R2
-	VST1  V0.S[1], (R2)
-	FMOVS F0, (R7)
-	ADD   R4<<2, R12, R12
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R7, R7
-	ADD   R4<<2, R1, R1
+	WORD  $0x6e20f412 // fmaxp v18.4s, v0.4s, v0.4s
+	FMOVS F18, (R3)
+	ADD   $4, R3, R3
 
 end27:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R9), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
-	WORD  $0x4e37d62d // fadd v13.4s, v17.4s, v23.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-	VEXT  $8, V24.B16, V24.B16, V0.B16
-	WORD  $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	SUB   $1, R11, R11
-	CMP   $1, R11
-	BGE   loop21
-
-end22:
-	MOVD  tmp_base+48(FP), R0
-	MOVD  tmp_base+48(FP), R1
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V23.B16
-	MOVD  R10, R2
-	CMP   $32, R2
-	BLT   end29
-
-loop28:
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R0)
-	FMOVQ F1, (R7)
-	FMOVQ 16(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ 16(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ F1, 16(R7)
-	FMOVQ 32(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ 32(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ F1, 32(R7)
-	FMOVQ 48(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ 48(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 48(R0)
-	FMOVQ F1, 48(R7)
-	FMOVQ 64(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ 64(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 64(R0)
-	FMOVQ F1, 64(R7)
-	FMOVQ 80(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ 80(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 80(R0)
-	FMOVQ F1, 80(R7)
-	FMOVQ 96(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ 96(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 96(R0)
-	FMOVQ F1, 96(R7)
-	FMOVQ 112(R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ 112(R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, 112(R0)
-	FMOVQ F1, 112(R7)
-	ADD   $128, R3, R3
-	ADD   $128, R8, R8
-	ADD   $128, R0, R0
-	ADD   $128, R7, R7
-	ADD   $128, R1, R1
-	SUB   $32, R2, R2
-	CMP   $32, R2
-	BGE   loop28
-
-end29:
-	CMP $4, R2
-	BLT end31
-
-loop30:
-	FMOVQ (R8), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ (R1), F1
-	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
-	FMOVQ F0, (R0)
-	FMOVQ F1, (R7)
-	ADD   $16, R3, R3
-	ADD   $16, R8, R8
-	ADD   $16, R0, R0
-	ADD   $16, R7, R7
-	ADD   $16, R1, R1
-	VMOV  V14.B16, V0.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V21.B16, V19.B16
-	VMOV  V23.B16, V21.B16
-	VMOV  V0.B16, V23.B16
-	SUB   $4, R2, R2
-	CMP   $4, R2
-	BGE   loop30
-
-end31:
-	CBZ   R4, end32
-	FMOVS (R8), F0
-	ADD   R5, R8, R2
-	VLD1  (R2), V0.S[1]
-	ADD   R6, R8, R2
-	VLD1  (R2), V0.S[2]
-	VBIF  V11.B16, V12.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R9), F0
-	FMOVQ 128(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
-	VMOV  V10.B16, V0.B16
-	VAND  V11.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
-	ADD   R6, R7, R2
-	VST1  V0.S[2], (R2)
-	ADD   R5, R7, R2
-	VST1  V0.S[1], (R2)
-	FMOVS F0, (R7)
-	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R8, R8
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R7, R7
-	ADD   R4<<2, R1, R1
-
-end32:
-	VMOV  V10.B16, V22.B16
-	FMOVQ 160(R9), F0
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
-	WORD  $0x4e37d624 // fadd v4.4s, v17.4s, v23.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	VEXT  $8, V1.B16, V1.B16, V2.B16
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
-
-end10:
-
-end8:
-	MOVD tmp_base+48(FP), R0
-	CMP  $32, R10
-	BLT  end34
-
-loop33:
-	FMOVQ (R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, (R7)
-	FMOVQ 16(R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 16(R7)
-	FMOVQ 32(R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 32(R7)
-	FMOVQ 48(R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 48(R7)
-	FMOVQ 64(R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 64(R7)
-	FMOVQ 80(R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 80(R7)
-	FMOVQ 96(R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 96(R7)
-	FMOVQ 112(R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, 112(R7)
-	ADD   $128, R7, R7
-	ADD   $128, R0, R0
-	SUB   $32, R10, R10
-	CMP   $32, R10
-	BGE   loop33
-
-end34:
-	CMP $4, R10
-	BLT end36
-
-loop35:
-	FMOVQ (R0), F0
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVQ F0, (R7)
-	ADD   $16, R7, R7
-	ADD   $16, R0, R0
-	SUB   $4, R10, R10
-	CMP   $4, R10
-	BGE   loop35
-
-end36:
-	CBZ   R4, end37
-	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
-	ADD   R6, R7, R1
-	VST1  V0.S[2], (R1)
-	ADD   R5, R7, R1
-	VST1  V0.S[1], (R1)
-	FMOVS F0, (R7)
-	ADD   R4<<2, R7, R7
-	ADD   R4<<2, R0, R0
-
-end37:
-
-end2:
-
-end1:
-	RET
-
-// func expSumRowsNEON(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
-TEXT ·expSumRowsNEON(SB), NOSPLIT, $0-112
-	MOVD   $constants<>(SB), R2
-	FMOVQ  192(R2), F4
-	FMOVQ  208(R2), F5
-	FMOVQ  224(R2), F6
-	FMOVQ  96(R2), F11
-	MOVD   dst_base+0(FP), R8
-	MOVD   x_base+24(FP), R9
-	MOVD   max_base+48(FP), R0
-	MOVD   sum_base+72(FP), R10
-	MOVD   rows+96(FP), R1
-	MOVD   cols+104(FP), R7
-	FMOVQ  (R2), F30
-	FMOVQ  16(R2), F31
-	FMOVQ  32(R2), F7
-	FMOVQ  48(R2), F8
-	FMOVQ  64(R2), F9
-	VMOVI  $0, V13.B16
-	AND    $3, R7, R11
-	MOVD   $4, R3
-	CMP    $1, R11
-	CSEL   GT, R3, ZR, R3
-	MOVD   $8, R4
-	CMP    $2, R11
-	CSEL   GT, R4, R3, R4
-	SCVTFS R11, F10
-	VDUP   V10.S[0], V10.S4
-	FMOVQ  80(R2), F0
-	WORD   $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
-	MOVD   R9, R5
-	CBZ    R1, end1
-	SUB    $1, R1, R1
-	FMOVQ  176(R2), F0
-	MOVD   R7, R6
-	CMP    $32, R6
-	BLT    end3
-
-loop2:
-	FMOVQ (R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 64(R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 80(R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 96(R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	FMOVQ 112(R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   $128, R5, R5
-	SUB   $32, R6, R6
-	CMP   $32, R6
-	BGE   loop2
-
-end3:
-	CMP $4, R6
-	BLT end5
-
-loop4:
-	FMOVQ (R5), F1
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   $16, R5, R5
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop4
 
 end5:
-	CBZ   R11, end6
-	FMOVS (R5), F1
-	ADD   R3, R5, R6
-	VLD1  (R6), V1.S[1]
-	ADD   R4, R5, R6
-	VLD1  (R6), V1.S[2]
-	VBIF  V10.B16, V11.B16, V1.B16
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	ADD   R11<<2, R5, R5
+	SUB $1, R11, R11
+	CMP $1, R11
+	BGE loop3
 
-end6:
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	FMOVS F13, (R0)
-	ADD   $4, R0, R0
-	CMP   $1, R1
-	BLT   end8
+end4:
 
-loop7:
-	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	FMOVQ 176(R2), F21
-	MOVD  R7, R6
-	CMP   $32, R6
-	BLT   end10
-
-loop9:
-	FMOVQ (R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ (R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R8)
-	FMOVQ 16(R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ 16(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, 16(R8)
-	FMOVQ 32(R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ 32(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ F0, 32(R8)
-	FMOVQ 48(R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ 48(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ F0, 48(R8)
-	FMOVQ 64(R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ 64(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, 64(R8)
-	FMOVQ 80(R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ 80(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, 80(R8)
-	FMOVQ 96(R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ 96(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, 96(R8)
-	FMOVQ 112(R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ 112(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, 112(R8)
-	ADD   $128, R5, R5
-	ADD   $128, R8, R8
-	ADD   $128, R9, R9
-	SUB   $32, R6, R6
-	CMP   $32, R6
-	BGE   loop9
-
-end10:
-	CMP $4, R6
-	BLT end12
-
-loop11:
-	FMOVQ (R5), F0
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVQ (R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R8)
-	ADD   $16, R5, R5
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
-	VMOV  V12.B16, V0.B16
-	VMOV  V14.B16, V12.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V20.B16, V19.B16
-	VMOV  V0.B16, V20.B16
-	SUB   $4, R6, R6
-	CMP   $4, R6
-	BGE   loop11
-
-end12:
-	CBZ   R11, end13
-	FMOVS (R5), F0
-	ADD   R3, R5, R6
-	VLD1  (R6), V0.S[1]
-	ADD   R4, R5, R6
-	VLD1  (R6), V0.S[2]
-	VBIF  V10.B16, V11.B16, V0.B16
-	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
-	FMOVS (R9), F0
-	ADD   R3, R9, R6
-	VLD1  (R6), V0.S[1]
-	ADD   R4, R9, R6
-	VLD1  (R6), V0.S[2]
-	VBIF  V10.B16, V11.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V10.B16, V1.B16, V1.B16
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD   R4, R8, R6
-	VST1  V0.S[2], (R6)
-	ADD   R3, R8, R6
-	VST1  V0.S[1], (R6)
-	FMOVS F0, (R8)
-	ADD   R11<<2, R5, R5
-	ADD   R11<<2, R8, R8
-	ADD   R11<<2, R9, R9
-
-end13:
-	WORD  $0x4e31d580 // fadd v0.4s, v12.4s, v17.4s
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS F0, (R10)
-	ADD   $4, R10, R10
-	VEXT  $8, V21.B16, V21.B16, V0.B16
-	WORD  $0x4e20f6a0 // fmax v0.4s, v21.4s, v0.4s
-	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
-	FMOVS F13, (R0)
-	ADD   $4, R0, R0
-	SUB   $1, R1, R1
-	CMP   $1, R1
-	BGE   loop7
-
-end8:
-	VMOVI $0, V12.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	CMP   $32, R7
-	BLT   end15
-
-loop14:
-	FMOVQ (R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R8)
-	FMOVQ 16(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ F0, 16(R8)
-	FMOVQ 32(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ F0, 32(R8)
-	FMOVQ 48(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ F0, 48(R8)
-	FMOVQ 64(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ F0, 64(R8)
-	FMOVQ 80(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ F0, 80(R8)
-	FMOVQ 96(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ F0, 96(R8)
-	FMOVQ 112(R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ F0, 112(R8)
-	ADD   $128, R8, R8
-	ADD   $128, R9, R9
-	SUB   $32, R7, R7
-	CMP   $32, R7
-	BGE   loop14
-
-end15:
-	CMP $4, R7
-	BLT end17
-
-loop16:
-	FMOVQ (R9), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ F0, (R8)
-	ADD   $16, R8, R8
-	ADD   $16, R9, R9
-	VMOV  V12.B16, V0.B16
-	VMOV  V14.B16, V12.B16
-	VMOV  V15.B16, V14.B16
-	VMOV  V16.B16, V15.B16
-	VMOV  V17.B16, V16.B16
-	VMOV  V18.B16, V17.B16
-	VMOV  V19.B16, V18.B16
-	VMOV  V20.B16, V19.B16
-	VMOV  V0.B16, V20.B16
-	SUB   $4, R7, R7
-	CMP   $4, R7
-	BGE   loop16
-
-end17:
-	CBZ   R11, end18
-	FMOVS (R9), F0
-	ADD   R3, R9, R0
-	VLD1  (R0), V0.S[1]
-	ADD   R4, R9, R0
-	VLD1  (R0), V0.S[2]
-	VBIF  V10.B16, V11.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
-	VMOV  V7.B16, V1.B16
-	VFMLA V8.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
-	VFMLA V8.S4, V0.S4, V2.S4
-	FMOVQ 112(R2), F0
-	FMOVQ 128(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	FMOVQ 144(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
-	FMOVQ 160(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
-	VTBL  V4.B16, [V1.B16], V0.B16
-	VAND  V5.B16, V0.B16, V0.B16
-	VORR  V6.B16, V0.B16, V0.B16
-	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
-	VSHL  $20, V1.S4, V0.S4
-	VADD  V0.S4, V2.S4, V2.S4
-	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
-	VMOV  V0.B16, V1.B16
-	VAND  V10.B16, V1.B16, V1.B16
-	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD   R4, R8, R0
-	VST1  V0.S[2], (R0)
-	ADD   R3, R8, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R8)
-	ADD   R11<<2, R8, R8
-	ADD   R11<<2, R9, R9
-
-end18:
-	WORD  $0x4e31d580 // fadd v0.4s, v12.4s, v17.4s
-	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
-	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
-	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
-	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VEXT  $8, V0.B16, V0.B16, V1.B16
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	FMOVS F0, (R10)
-	ADD   $4, R10, R10
+end2:
 
 end1:
 	RET

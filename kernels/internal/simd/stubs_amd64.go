@@ -4,4105 +4,638 @@
 
 package simd
 
-// gemmPanelAVX512 computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
-//
-//	for i := range m {
-//		for j := range n {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * b[p*ldb+j]
-//			}
-//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
-//		}
-//	}
-//
-// next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins
-// next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
-// vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
-// are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
-//
-//	a m x k, rows lda apart
-//	b k x n, rows ldb apart
-//	c m x n, rows ldc apart, written, and read unless beta is 0
-//
-// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int)
 
-// gemmPanelAVX2 computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
-//
-//	for i := range m {
-//		for j := range n {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * b[p*ldb+j]
-//			}
-//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
-//		}
-//	}
-//
-// next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins
-// next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
-// vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
-// are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
-//
-//	a m x k, rows lda apart
-//	b k x n, rows ldb apart
-//	c m x n, rows ldc apart, written, and read unless beta is 0
-//
-// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPanelAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int)
 
-// gemmNearAVX512 is gemmPanel for any number of columns, and fetches those of B beside the ones that it multiplies. All
-// else is expected in a core's own caches.
-//
-//	a m x k, rows lda apart
-//	b k x n, rows ldb apart
-//	c m x n, rows ldc apart, written, and read unless beta is 0
-//
-// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmNearAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
-// gemmNearAVX2 is gemmPanel for any number of columns, and fetches those of B beside the ones that it multiplies. All
-// else is expected in a core's own caches.
-//
-//	a m x k, rows lda apart
-//	b k x n, rows ldb apart
-//	c m x n, rows ldc apart, written, and read unless beta is 0
-//
-// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmNearAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
-// gemmPairAVX2 is gemmPanel for two panels of nr columns, the tier's NR: the second one begins panel elements after
-// the first, and its part of C second elements after that of the first. Nothing is fetched ahead.
-//
-//	a m x k, rows lda apart
-//	b k x 2*nr, rows ldb apart
-//	c m x 2*nr, rows ldc apart, written, and read unless beta is 0
-//
-// nr >= 1, k >= 1, panel >= 1, second >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPairAVX2(m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int)
 
-// gemmPackAVX512 is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
-//
-//	for p := range k {
-//		for j := range n {
-//			dst[p*n+j] = b[p*ldb+j]
-//		}
-//	}
-//
-//	a   m x k, rows lda apart
-//	b   k x n, rows ldb apart
-//	dst k x n, written
-//	c   m x n, rows ldc apart, written, and read unless beta is 0
-//
-// m >= 1, n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPackAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
 
-// gemmPackAVX2 is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
-//
-//	for p := range k {
-//		for j := range n {
-//			dst[p*n+j] = b[p*ldb+j]
-//		}
-//	}
-//
-//	a   m x k, rows lda apart
-//	b   k x n, rows ldb apart
-//	dst k x n, written
-//	c   m x n, rows ldc apart, written, and read unless beta is 0
-//
-// m >= 1, n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPackAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
 
-// gemmPanelFloat16AVX512 computes one panel of C, the tier's NR columns wide:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * the value of the binary16 number b[p*nr+j]
-//			}
-//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
-//		}
-//	}
-//
-//	a m x k, rows lda apart
-//	b k x nr uint16
-//	c m x nr, rows ldc apart, written, and read unless beta is 0
-//
-// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPanelFloat16AVX512(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
 
-// gemmPanelFloat16AVX2F16C computes one panel of C, the tier's NR columns wide:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * the value of the binary16 number b[p*nr+j]
-//			}
-//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
-//		}
-//	}
-//
-//	a m x k, rows lda apart
-//	b k x nr uint16
-//	c m x nr, rows ldc apart, written, and read unless beta is 0
-//
-// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPanelFloat16AVX2F16C(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
 
-// gemmPanelBFloat16AVX512 computes one panel of C, the tier's NR columns wide:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * the value of the bfloat16 number b[p*nr+j]
-//			}
-//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
-//		}
-//	}
-//
-//	a m x k, rows lda apart
-//	b k x nr uint16
-//	c m x nr, rows ldc apart, written, and read unless beta is 0
-//
-// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPanelBFloat16AVX512(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
 
-// gemmPanelBFloat16AVX2 computes one panel of C, the tier's NR columns wide:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * the value of the bfloat16 number b[p*nr+j]
-//			}
-//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
-//		}
-//	}
-//
-//	a m x k, rows lda apart
-//	b k x nr uint16
-//	c m x nr, rows ldc apart, written, and read unless beta is 0
-//
-// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPanelBFloat16AVX2(m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int)
 
-// gemmDotAVX512 computes C = alpha*A*B^T:
-//
-//	for i := range m {
-//		for j := range n {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * b[j*ldb+p]
-//			}
-//			c[i*ldc+j] = alpha*s
-//		}
-//	}
-//
-// Each lane of a vector has its own partial sums.
-//
-//	a m x k, rows lda apart
-//	b n x k, rows ldb apart
-//	c m x n, rows ldc apart, written
-//
-// k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmDotAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 
-// gemmDotAVX2 computes C = alpha*A*B^T:
-//
-//	for i := range m {
-//		for j := range n {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * b[j*ldb+p]
-//			}
-//			c[i*ldc+j] = alpha*s
-//		}
-//	}
-//
-// Each lane of a vector has its own partial sums.
-//
-//	a m x k, rows lda apart
-//	b n x k, rows ldb apart
-//	c m x n, rows ldc apart, written
-//
-// k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmDotAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 
-// gemvPanelsAVX512 multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsAVX512(panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsAVX2 multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsAVX2(panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsFloat16AVX512 multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * the value of the binary16 number columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr uint16, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsFloat16AVX512(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsFloat16AVX2F16C multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * the value of the binary16 number columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr uint16, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsFloat16AVX2F16C(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsBFloat16AVX512 multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * the value of the bfloat16 number columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr uint16, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsBFloat16AVX512(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsBFloat16AVX2 multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * the value of the bfloat16 number columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr uint16, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsBFloat16AVX2(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvRowsAVX512 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
-// is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
-//
-//	c n, read and written
-//	a k
-//	b k x n, rows ldb apart
-//
-// n >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvRowsAVX512(c, a, b []float32, ldb, ahead int)
 
-// gemvRowsAVX2 computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
-// is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
-//
-//	c n, read and written
-//	a k
-//	b k x n, rows ldb apart
-//
-// n >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvRowsAVX2(c, a, b []float32, ldb, ahead int)
 
-// gemvDotAVX512 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several
-// rows go together, and what lies ahead elements further is fetched as by gemvRows.
-//
-//	c n, written
-//	a k
-//	b n x k, rows ldb apart
-//
-// k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvDotAVX512(alpha float32, c, a, b []float32, ldb, ahead int)
 
-// gemvDotAVX2 computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several
-// rows go together, and what lies ahead elements further is fetched as by gemvRows.
-//
-//	c n, written
-//	a k
-//	b n x k, rows ldb apart
-//
-// k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvDotAVX2(alpha float32, c, a, b []float32, ldb, ahead int)
 
-// copyRowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func copyRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
 
-// copyRowsAVX2 computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func copyRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
 
-// addRowsAVX512 computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
-//
-//	dst rows x cols, rows lddst apart, read and written, may be x itself
-//	x   rows x cols, rows ldx apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
 
-// addRowsAVX2 computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
-//
-//	dst rows x cols, rows lddst apart, read and written, may be x itself
-//	x   rows x cols, rows ldx apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
 
-// transposeRowsAVX512 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.
-//
-//	dst cols x rows, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func transposeRowsAVX512(dst, x []float32, rows, cols, lddst, ldx int)
 
-// transposeRowsAVX2 computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.
-//
-//	dst cols x rows, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func transposeRowsAVX2(dst, x []float32, rows, cols, lddst, ldx int)
 
-// finishIdentityAVX512 computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishIdentityAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishIdentityAVX2 computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishIdentityAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishReLUAVX512 computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishReLUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishReLUAVX2 computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishReLUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishGELUAVX512 computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishGELUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishGELUAVX2 computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishGELUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishGELUTanhAVX512 computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishGELUTanhAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishGELUTanhAVX2 computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishGELUTanhAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishSiLUAVX512 computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishSiLUAVX512(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishSiLUAVX2 computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishSiLUAVX2(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// softmaxRowsAVX512 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r).
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
-func softmaxRowsAVX512(dst, x []float32, rows, cols int)
+func softmaxRowsAVX512(dst, x, tmp []float32, rows, cols, stream int)
 
-// softmaxRowsAVX2 computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r).
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
-func softmaxRowsAVX2(dst, x []float32, rows, cols int)
+func softmaxRowsAVX2(dst, x, tmp []float32, rows, cols, stream int)
 
-// softmaxRowsStreamAVX512 is softmaxRows for what is in memory and not in a cache.
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//	tmp cols+32, scratch
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func softmaxRowsStreamAVX512(dst, x, tmp []float32, rows, cols int)
-
-// softmaxRowsStreamAVX2 is softmaxRows for what is in memory and not in a cache.
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//	tmp cols+32, scratch
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func softmaxRowsStreamAVX2(dst, x, tmp []float32, rows, cols int)
-
-// expSumRowsAVX512 computes for each row max[r] = the maximum of x[r,:], but at least the least finite number,
-// dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which they add up to; s is a constant within
-// 2^-23 of 1.
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//	max rows, written
-//	sum rows, written
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func expSumRowsAVX512(dst, x, max, sum []float32, rows, cols int)
 
-// expSumRowsAVX2 computes for each row max[r] = the maximum of x[r,:], but at least the least finite number,
-// dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which they add up to; s is a constant within
-// 2^-23 of 1.
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//	max rows, written
-//	sum rows, written
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func expSumRowsAVX2(dst, x, max, sum []float32, rows, cols int)
 
-// maxVecAVX512 returns the maximum of x, -Inf if x is empty. It may miss a NaN.
-//
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func maxVecAVX512(x []float32) float32
 
-// maxVecAVX2 returns the maximum of x, -Inf if x is empty. It may miss a NaN.
-//
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func maxVecAVX2(x []float32) float32
 
-// sumExpVecAVX512 returns the sum of exp(x[i]-max) over x, of which no element is above max.
-//
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func sumExpVecAVX512(x []float32, max float32) float32
 
-// sumExpVecAVX2 returns the sum of exp(x[i]-max) over x, of which no element is above max.
-//
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func sumExpVecAVX2(x []float32, max float32) float32
 
-// layerNormRowsAVX512 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
-// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-// of rows that are left, that one included.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//	bias   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
-func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32) int
+func layerNormRowsAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32, stream int) int
 
-// layerNormRowsAVX2 computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
-// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-// of rows that are left, that one included.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//	bias   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
-func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32) int
+func layerNormRowsAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32, stream int) int
 
-// layerNormRowsStreamAVX512 is layerNormRows for what is in memory and not in a cache.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//	bias   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func layerNormRowsStreamAVX512(dst, x, weight, bias []float32, rows, cols int, eps float32) int
-
-// layerNormRowsStreamAVX2 is layerNormRows for what is in memory and not in a cache.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//	bias   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func layerNormRowsStreamAVX2(dst, x, weight, bias []float32, rows, cols int, eps float32) int
-
-// addLayerNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
-// Of the rows that are left, the first one has its sum.
-//
-//	dst      rows x cols, written, may be x or residual or sum itself
-//	sum      rows x cols, written, may be x or residual itself
-//	x        rows x cols
-//	residual rows x cols
-//	weight   cols
-//	bias     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addLayerNormRowsAVX512(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int
 
-// addLayerNormRowsAVX2 computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
-// Of the rows that are left, the first one has its sum.
-//
-//	dst      rows x cols, written, may be x or residual or sum itself
-//	sum      rows x cols, written, may be x or residual itself
-//	x        rows x cols
-//	residual rows x cols
-//	weight   cols
-//	bias     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addLayerNormRowsAVX2(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int
 
-// rmsNormRowsAVX512 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
-// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-// of rows that are left, that one included.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32) int
 
-// rmsNormRowsAVX2 computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
-// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-// of rows that are left, that one included.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32) int
 
-// addRMSNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
-// Of the rows that are left, the first one has its sum.
-//
-//	dst      rows x cols, written, may be x or residual or sum itself
-//	sum      rows x cols, written, may be x or residual itself
-//	x        rows x cols
-//	residual rows x cols
-//	weight   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addRMSNormRowsAVX512(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int
 
-// addRMSNormRowsAVX2 computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
-// Of the rows that are left, the first one has its sum.
-//
-//	dst      rows x cols, written, may be x or residual or sum itself
-//	sum      rows x cols, written, may be x or residual itself
-//	x        rows x cols
-//	residual rows x cols
-//	weight   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addRMSNormRowsAVX2(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int
 
-// attnSoftmaxAVX512 takes a tile of scores into an online softmax:
-//
-//	for r := range rows {
-//		row := s[r*ld:][:cols]
-//		old := max[r]
-//		max[r] = maximum of old and row
-//		factor[r] = exp(old - max[r])
-//		sum[r] *= factor[r]
-//		for c, x := range row {
-//			row[c] = exp(x - max[r])
-//			sum[r] += row[c]
-//		}
-//	}
-//
-// where exp of -Inf minus -Inf is 0.
-//
-//	s      rows x cols, rows ld apart, read and written
-//	max    rows, read and written
-//	sum    rows, read and written
-//	factor rows, written
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnSoftmaxAVX512(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
-// attnSoftmaxAVX2 takes a tile of scores into an online softmax:
-//
-//	for r := range rows {
-//		row := s[r*ld:][:cols]
-//		old := max[r]
-//		max[r] = maximum of old and row
-//		factor[r] = exp(old - max[r])
-//		sum[r] *= factor[r]
-//		for c, x := range row {
-//			row[c] = exp(x - max[r])
-//			sum[r] += row[c]
-//		}
-//	}
-//
-// where exp of -Inf minus -Inf is 0.
-//
-//	s      rows x cols, rows ld apart, read and written
-//	max    rows, read and written
-//	sum    rows, read and written
-//	factor rows, written
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
-// attnKeysAVX512 computes, panel by panel of nr rows, the tier's NR, a transpose:
-//
-//	dst[i/nr*nr*cols+j*nr+i%nr] = x[i*ldx+j]
-//
-// for i < rows, a multiple of nr, and j < cols, a multiple of 16.
-//
-//	dst rows x cols, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnKeysAVX512(dst, x []float32, rows, cols, ldx, nr int)
 
-// attnPanelsAVX512 is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next
-// panel elements after the one before. All of it is expected in a core's own caches.
-//
-// next, pace and count are hints: every two steps of k, 256 bytes of what is used afterwards are fetched, count
-// times; the first begin next elements from b, and the others pace bytes further each.
-//
-//	a m x k, rows lda apart
-//	b k x n, rows ldb apart
-//	c m x n, rows ldc apart, written, and read unless beta is 0
-//
-// n >= 1, k >= 1, panel >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnPanelsAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int)
 
-// attnScaleRowsAVX512 computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols.
-//
-//	x      rows x cols, rows ld apart, read and written
-//	factor rows
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScaleRowsAVX512(x []float32, rows, cols, ld int, factor []float32)
 
-// attnScaleRowsAVX2 computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols.
-//
-//	x      rows x cols, rows ld apart, read and written
-//	factor rows
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScaleRowsAVX2(x []float32, rows, cols, ld int, factor []float32)
 
-// attnShortAVX512 is attention of one head with at most 64 queries and keys, whose scores are in s, a key in each row of 64 elements:
-//
-//	for r := range rows {
-//		for j := range n {
-//			score[j] = s[j*64+r] + bias[j*ldb+r]
-//		}
-//		p := weight * softmax(score)
-//		for c := range cols {
-//			o[r*ldo+c] = sum_j p[j]*v[j*ldv+c]
-//		}
-//	}
-//
-// The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
-// hides the key, whatever the score; a query that sees none has zeros. There is no bias
-// where that is empty. It leaves anything in s.
-//
-//	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
-//	s    69 x 64, scratch
-//	v    n x cols, rows ldv apart
-//	o    rows x cols, rows ldo apart, written
-//
-// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnShortAVX512(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnShortAVX2 is attention of one head with at most 64 queries and keys, whose scores are in s, a key in each row of 64 elements:
-//
-//	for r := range rows {
-//		for j := range n {
-//			score[j] = s[j*64+r] + bias[j*ldb+r]
-//		}
-//		p := weight * softmax(score)
-//		for c := range cols {
-//			o[r*ldo+c] = sum_j p[j]*v[j*ldv+c]
-//		}
-//	}
-//
-// The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
-// hides the key, whatever the score; a query that sees none has zeros. There is no bias
-// where that is empty. It leaves anything in s.
-//
-//	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
-//	s    69 x 64, scratch
-//	v    n x cols, rows ldv apart
-//	o    rows x cols, rows ldo apart, written
-//
-// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnShortAVX2(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnFewAVX512 is attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
-// bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
-//
-//	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
-//	s    rows x 272, scratch
-//	v    n x cols, rows ldv apart
-//	o    rows x cols, rows ldo apart, written
-//
-// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnFewAVX512(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnFewAVX2 is attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
-// bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
-//
-//	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
-//	s    rows x 272, scratch
-//	v    n x cols, rows ldv apart
-//	o    rows x cols, rows ldo apart, written
-//
-// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnFewAVX2(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnValuesAVX512 computes o[r*ldo+c] += sum_j p[r*ldp+j] * v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols, rows ldv apart
-//
-// rows >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesAVX512(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int)
 
-// attnValuesAVX2 computes o[r*ldo+c] += sum_j p[r*ldp+j] * v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols, rows ldv apart
-//
-// rows >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesAVX2(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int)
 
-// attnValuesFloat16AVX512 computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the binary16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols uint16, rows ldv apart
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesFloat16AVX512(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
 
-// attnValuesFloat16AVX2F16C computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the binary16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols uint16, rows ldv apart
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesFloat16AVX2F16C(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
 
-// attnValuesBFloat16AVX512 computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the bfloat16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols uint16, rows ldv apart
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesBFloat16AVX512(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
 
-// attnValuesBFloat16AVX2 computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the bfloat16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols uint16, rows ldv apart
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesBFloat16AVX2(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
 
-// attnValuesInt8AVX512 computes o[r*ldo+c] += sum_j p[r*ldp+j] * (scale[j]*v[j*ldv+c]) for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o     rows x cols, rows ldo apart, read and written
-//	p     rows x n, rows ldp apart
-//	v     n x cols int8, rows ldv apart
-//	scale n
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesInt8AVX512(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int)
 
-// attnValuesInt8AVX2 computes o[r*ldo+c] += sum_j p[r*ldp+j] * (scale[j]*v[j*ldv+c]) for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o     rows x cols, rows ldo apart, read and written
-//	p     rows x n, rows ldp apart
-//	v     n x cols int8, rows ldv apart
-//	scale n
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesInt8AVX2(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int)
 
-// attnScoresFloat16AVX512 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a rows x k, rows lda apart
-//	b panels x k*nr uint16
-//	c rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresFloat16AVX512(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresFloat16AVX2F16C multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a rows x k, rows lda apart
-//	b panels x k*nr uint16
-//	c rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresFloat16AVX2F16C(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresBFloat16AVX512 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a rows x k, rows lda apart
-//	b panels x k*nr uint16
-//	c rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresBFloat16AVX512(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresBFloat16AVX2 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a rows x k, rows lda apart
-//	b panels x k*nr uint16
-//	c rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresBFloat16AVX2(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresInt8AVX512 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a     rows x k, rows lda apart
-//	b     panels x k*nr int8
-//	scale panels*nr
-//	c     rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresInt8AVX512(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int)
 
-// attnScoresInt8AVX2 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a     rows x k, rows lda apart
-//	b     panels x k*nr int8
-//	scale panels*nr
-//	c     rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresInt8AVX2(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int)
 
-// roundWordsAVX512 makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
-// cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.
-//
-//	dst rows x filled int16, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func roundWordsAVX512(dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int)
 
-// roundWordsAVX2 makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
-// cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.
-//
-//	dst rows x filled int16, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func roundWordsAVX2(dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int)
 
-// wordColumnsAVX512 makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:
-//
-//	largest := the largest magnitude of the column
-//	scale[j] = largest * float32(1.0/511)
-//	dst[j/nr*filled*nr+i/2*2*nr+j%nr*2+i%2] = x[i*ldx+j] * (511/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,
-// columns have zeros. filled is rows, rounded up to a multiple of 16.
-//
-//	dst   filled x cols int16, written
-//	scale cols, written
-//	x     rows x cols, rows ldx apart
-//
-// rows >= 1, filled >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordColumnsAVX512(dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int)
 
-// wordColumnsAVX2 makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:
-//
-//	largest := the largest magnitude of the column
-//	scale[j] = largest * float32(1.0/511)
-//	dst[j/nr*filled*nr+i/2*2*nr+j%nr*2+i%2] = x[i*ldx+j] * (511/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,
-// columns have zeros. filled is rows, rounded up to a multiple of 16.
-//
-//	dst   filled x cols int16, written
-//	scale cols, written
-//	x     rows x cols, rows ldx apart
-//
-// rows >= 1, filled >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordColumnsAVX2(dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int)
 
-// wordPanelAVX512VNNI multiplies rows of words with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
-//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
-//		}
-//	}
-//
-// k is a multiple of 16.
-//
-//	a      m x k int16, rows lda apart
-//	b      k x nr int16
-//	weight nr
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordPanelAVX512VNNI(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
 
-// wordPanelAVX512 multiplies rows of words with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
-//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
-//		}
-//	}
-//
-// k is a multiple of 16.
-//
-//	a      m x k int16, rows lda apart
-//	b      k x nr int16
-//	weight nr
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordPanelAVX512(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
 
-// wordPanelAVX2 multiplies rows of words with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
-//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
-//		}
-//	}
-//
-// k is a multiple of 16.
-//
-//	a      m x k int16, rows lda apart
-//	b      k x nr int16
-//	weight nr
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordPanelAVX2(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
 
-// expVecAVX512 computes dst[i] = exp(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func expVecAVX512(dst, x []float32)
 
-// expVecAVX2 computes dst[i] = exp(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func expVecAVX2(dst, x []float32)
 
-// geluVecAVX512 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func geluVecAVX512(dst, x []float32)
 
-// geluVecAVX2 computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func geluVecAVX2(dst, x []float32)
 
-// geluTanhVecAVX512 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func geluTanhVecAVX512(dst, x []float32)
 
-// geluTanhVecAVX2 computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func geluTanhVecAVX2(dst, x []float32)
 
-// siluVecAVX512 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func siluVecAVX512(dst, x []float32)
 
-// siluVecAVX2 computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func siluVecAVX2(dst, x []float32)
 
-// sigmoidVecAVX512 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func sigmoidVecAVX512(dst, x []float32)
 
-// sigmoidVecAVX2 computes dst[i] = 1/(1+exp(-x[i])) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func sigmoidVecAVX2(dst, x []float32)
 
-// tanhVecAVX512 computes dst[i] = tanh(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func tanhVecAVX512(dst, x []float32)
 
-// tanhVecAVX2 computes dst[i] = tanh(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func tanhVecAVX2(dst, x []float32)
 
-// erfVecAVX512 computes dst[i] = erf(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func erfVecAVX512(dst, x []float32)
 
-// erfVecAVX2 computes dst[i] = erf(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func erfVecAVX2(dst, x []float32)
 
-// reluVecAVX512 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func reluVecAVX512(dst, x []float32)
 
-// reluVecAVX2 computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func reluVecAVX2(dst, x []float32)
 
-// addVecAVX512 computes dst[i] = a[i] + b[i] for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addVecAVX512(dst, a, b []float32)
 
-// addVecAVX2 computes dst[i] = a[i] + b[i] for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addVecAVX2(dst, a, b []float32)
 
-// mulVecAVX512 computes dst[i] = a[i] * b[i] for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func mulVecAVX512(dst, a, b []float32)
 
-// mulVecAVX2 computes dst[i] = a[i] * b[i] for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func mulVecAVX2(dst, a, b []float32)
 
-// biasVecAVX512 computes dst[i] = a[i] + b[i], or -Inf where b[i] is, for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func biasVecAVX512(dst, a, b []float32)
 
-// biasVecAVX2 computes dst[i] = a[i] + b[i], or -Inf where b[i] is, for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func biasVecAVX2(dst, a, b []float32)
 
-// scaleVecAVX512 computes dst[i] = alpha*x[i] for every i of x.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func scaleVecAVX512(dst, x []float32, alpha float32)
 
-// scaleVecAVX2 computes dst[i] = alpha*x[i] for every i of x.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func scaleVecAVX2(dst, x []float32, alpha float32)
 
-// subSubVecAVX512 computes dst[i] = (x[i]-a)-b for every i of x.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func subSubVecAVX512(dst, x []float32, a, b float32)
 
-// subSubVecAVX2 computes dst[i] = (x[i]-a)-b for every i of x.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func subSubVecAVX2(dst, x []float32, a, b float32)
 
-// axpyVecAVX512 computes y[i] += alpha*x[i] for every i of x.
-//
-//	y n, read and written, may be x itself
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func axpyVecAVX512(y, x []float32, alpha float32)
 
-// axpyVecAVX2 computes y[i] += alpha*x[i] for every i of x.
-//
-//	y n, read and written, may be x itself
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func axpyVecAVX2(y, x []float32, alpha float32)
 
-// float16VecAVX512 computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst n, written
-//	x   n uint16
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func float16VecAVX512(dst []float32, x []uint16, ahead int)
 
-// float16VecAVX2F16C computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst n, written
-//	x   n uint16
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func float16VecAVX2F16C(dst []float32, x []uint16, ahead int)
 
-// bfloat16VecAVX512 computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst n, written
-//	x   n uint16
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func bfloat16VecAVX512(dst []float32, x []uint16, ahead int)
 
-// bfloat16VecAVX2 computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst n, written
-//	x   n uint16
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func bfloat16VecAVX2(dst []float32, x []uint16, ahead int)
 
-// widenInt8AVX512 computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst   rows x cols, written
-//	x     rows x cols int8, rows ldx apart
-//	scale rows x 1, rows ldscale apart
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
-// widenInt8AVX2 computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst   rows x cols, written
-//	x     rows x cols int8, rows ldx apart
-//	scale rows x 1, rows ldscale apart
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
-// widenInt8PanelAVX512 computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst   rows x nr, written
-//	x     rows x nr int8
-//	scale nr
-//
-// nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func widenInt8PanelAVX512(dst []float32, x []int8, scale []float32, rows, nr, ahead int)
 
-// widenInt8PanelAVX2 computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst   rows x nr, written
-//	x     rows x nr int8
-//	scale nr
-//
-// nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func widenInt8PanelAVX2(dst []float32, x []int8, scale []float32, rows, nr, ahead int)
 
-// quantizeInt8AVX512 makes integers of each row of x:
-//
-//	largest := the largest magnitude of the row
-//	scale[i] = largest * float32(1.0/127)
-//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
-// and start[i] = -128 times the sum of the integers of the row.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale rows, written
-//	start rows int32, written
-//
-// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32)
 
-// quantizeInt8AVX2 makes integers of each row of x:
-//
-//	largest := the largest magnitude of the row
-//	scale[i] = largest * float32(1.0/127)
-//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
-// and start[i] = -128 times the sum of the integers of the row.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale rows, written
-//	start rows int32, written
-//
-// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32)
 
-// rotate128AVX512 is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
-//
-//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
-//
-// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
-// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//	by  cols
-//
-// cols >= 128. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rotate128AVX512(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// rotate128AVX2 is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
-//
-//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
-//
-// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
-// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//	by  cols
-//
-// cols >= 128. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rotate128AVX2(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// rotate32AVX512 is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
-//
-//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
-//
-// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
-// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//	by  cols
-//
-// cols >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rotate32AVX512(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// rotate32AVX2 is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
-//
-//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
-//
-// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
-// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//	by  cols
-//
-// cols >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rotate32AVX2(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// quantizeInt16AVX512 makes integers of each row of x:
-//
-//	largest := the largest magnitude of the row
-//	scale[i] = largest * float32(1.0/127)
-//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
-//
-//	dst   rows x filled int16, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale rows, written
-//
-// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32)
 
-// quantizeInt16AVX2 makes integers of each row of x:
-//
-//	largest := the largest magnitude of the row
-//	scale[i] = largest * float32(1.0/127)
-//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
-//
-//	dst   rows x filled int16, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale rows, written
-//
-// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt16AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32)
 
-// quantizeInt16By64AVX512 is quantizeInt8By32 in blocks of 64, of integers of 16 bits, without start.
-//
-//	dst   rows x filled int16, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt16By64AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt16By64AVX2 is quantizeInt8By32 in blocks of 64, of integers of 16 bits, without start.
-//
-//	dst   rows x filled int16, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt16By64AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt16By32AVX512 is quantizeInt8By32 in blocks of 32, of integers of 16 bits, without start.
-//
-//	dst   rows x filled int16, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+31)/32 x rows, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt16By32AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt16By32AVX2 is quantizeInt8By32 in blocks of 32, of integers of 16 bits, without start.
-//
-//	dst   rows x filled int16, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+31)/32 x rows, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt16By32AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt8By32AVX512 is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
-// and what the sum of its integers makes is start[p/32*ldscale+i].
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+31)/32 x rows, rows ldscale apart, written
-//	start (cols+31)/32 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By32AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By32AVX2 is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
-// and what the sum of its integers makes is start[p/32*ldscale+i].
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+31)/32 x rows, rows ldscale apart, written
-//	start (cols+31)/32 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By32AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By64AVX512 is quantizeInt8By32 in blocks of 64.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//	start (cols+63)/64 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By64AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By64AVX2 is quantizeInt8By32 in blocks of 64.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//	start (cols+63)/64 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By64AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By16AVX512 is quantizeInt8By32 in blocks of 16.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+15)/16 x rows, rows ldscale apart, written
-//	start (cols+15)/16 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By16AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By16AVX2 is quantizeInt8By32 in blocks of 16.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+15)/16 x rows, rows ldscale apart, written
-//	start (cols+15)/16 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By16AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// int8QuadsAVX512VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := start[i], and the bits of c[i*ldc+j] as an int32 if add is not 0
-//			for p := range k {
-//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//			}
-//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
-//		}
-//	}
-//
-// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-// k is a multiple of 16, and no integer with a sign is below -127.
-// With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,
-// and a quarter of that ahead into the first, if ahead is not 0.
-//
-//	a      m x k int8, rows lda apart
-//	scale  m
-//	start  m int32
-//	b      k x nr uint8
-//	weight nr, may be empty
-//	bias   nr, may be empty
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8QuadsAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
 
-// int8QuadsAVX2VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := start[i], and the bits of c[i*ldc+j] as an int32 if add is not 0
-//			for p := range k {
-//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//			}
-//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
-//		}
-//	}
-//
-// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-// k is a multiple of 16, and no integer with a sign is below -127.
-// With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,
-// and a quarter of that ahead into the first, if ahead is not 0.
-//
-//	a      m x k int8, rows lda apart
-//	scale  m
-//	start  m int32
-//	b      k x nr uint8
-//	weight nr, may be empty
-//	bias   nr, may be empty
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8QuadsAVX2VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
 
-// int8PairsAVX512 multiplies rows of integers with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
-//			for p := range k {
-//				t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
-//			}
-//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
-//		}
-//	}
-//
-// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-// k is a multiple of 16, and no integer with a sign is below -127.
-//
-//	a      m x k int16, rows lda apart
-//	scale  m
-//	b      k x nr int8
-//	weight nr, may be empty
-//	bias   nr, may be empty
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8PairsAVX512(m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// int8PairsAVX2 multiplies rows of integers with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
-//			for p := range k {
-//				t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
-//			}
-//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
-//		}
-//	}
-//
-// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-// k is a multiple of 16, and no integer with a sign is below -127.
-//
-//	a      m x k int16, rows lda apart
-//	scale  m
-//	b      k x nr int8
-//	weight nr, may be empty
-//	bias   nr, may be empty
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8PairsAVX2(m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// int8WinogradAVX2 is int8Pairs by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is
-// one of the first 16, q is p+16, and the sum t begins with ofRows[i] + ofColumns[j]:
-//
-//	t += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])
-//
-// k is a multiple of 32.
-//
-//	a         m x k int16, rows lda apart
-//	scale     m
-//	ofRows    m int32
-//	b         k x nr int16
-//	ofColumns nr int32
-//	weight    nr, may be empty
-//	bias      nr, may be empty
-//	c         m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8WinogradAVX2(m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int)
 
-// winogradRowsAVX2 is what int8Winograd takes off for rows of A: ofRows[i] is the sum of -a[i*lda+p]*a[i*lda+q] over the pairs.
-//
-//	ofRows rows int32, written
-//	a      rows x k int16, rows lda apart
-//
-// k >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func winogradRowsAVX2(ofRows []int32, a []int16, rows, k, lda int)
 
-// winogradColumnsAVX2 makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its
-// columns: ofColumns[j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs.
-//
-//	dst       k x nr int16, written
-//	ofColumns nr int32, written
-//	b         k x nr int8
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 
-// int8TilesAVX2AMX multiplies rows of integers with panels of nr columns, 16 or 32:
-//
-//	sum := start[i] + the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]
-//	c[i*ldc+q*nr+j] = float32(float32(float32(sum) * scale[i]) * weight[q*nr+j]) + bias[q*nr+j]
-//
-// for each panel q, without the bias if there is none. k is a multiple of 16. Sums wrap around.
-//
-//	a      m x k int8, rows lda apart
-//	scale  m
-//	start  m int32
-//	b      panels x k*nr uint8, rows ldb apart
-//	weight panels*nr
-//	bias   panels*nr, may be empty
-//	sums   1024 int32, scratch
-//	c      m x panels*nr, rows ldc apart, written
-//
-// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int)
 
-// wordDigitsAVX512 splits words into digits, for wordTiles: x[i] is 256*high + low, where low has 8 bits with a sign, and high is taken modulo 256. With the
-// low byte of a word first,
-//
-//	dst[i] = 0, high
-//	dst[lddst+i] = high, low
-//	dst[2*lddst+i] = low, 0
-//
-// n is a multiple of 32.
-//
-//	dst 3 x n int16, rows lddst apart, written
-//	x   n int16
-//
-// n >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordDigitsAVX512(dst []int16, lddst int, x []int16, n int)
 
-// wordDigitsAVX2 splits words into digits, for wordTiles: x[i] is 256*high + low, where low has 8 bits with a sign, and high is taken modulo 256. With the
-// low byte of a word first,
-//
-//	dst[i] = 0, high
-//	dst[lddst+i] = high, low
-//	dst[2*lddst+i] = low, 0
-//
-// n is a multiple of 32.
-//
-//	dst 3 x n int16, rows lddst apart, written
-//	x   n int16
-//
-// n >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordDigitsAVX2(dst []int16, lddst int, x []int16, n int)
 
-// wordTilesAVX2AMX multiplies rows of words with panels of nr columns, 16 or 32, of which b has three sets. A word of a is two bytes without a sign, one of b
-// two bytes with a sign, and a product of words is the sum of the product of their low bytes and that of their high bytes:
-//
-//	s := for each set t, the sum of a[i*lda+p] * b[(t*panels+q)*ldb+p/2*2*nr+2*j+p%2] for p < k
-//	y := float32(float32(s[0]<<16 + s[1]<<8 + s[2]) * weight[q*nr+j])
-//	c[i*ldc+q*nr+j] = y, added to what is there if add is not 0
-//
-// for each panel q. k is a multiple of 16. Sums wrap around.
-//
-//	a      m x k int16, rows lda apart
-//	b      3*panels x k*nr int16, rows ldb apart
-//	weight panels*nr
-//	sums   1024 int32, scratch
-//	c      m x panels*nr, rows ldc apart, read and written
-//
-// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordTilesAVX2AMX(m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int)
 
-// bfloat16TilesAVX2AMX multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:
-//
-//	c[i*ldc+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]
-//
-// for each panel q. k is a multiple of 32. Of each 32 steps of k, the products of even steps are summed up in their order, and so are those
-// of odd steps; both sums are added, and that is added to the sum of the steps before. Each of these additions rounds once to the
-// nearest float32, ties to even. Denormal numbers, operands and sums alike, count as zero.
-//
-//	a m x k uint16, rows lda apart
-//	b panels x k*nr uint16, rows ldb apart
-//	c m x panels*nr, rows ldc apart, written
-//
-// m >= 1, k >= 32, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func bfloat16TilesAVX2AMX(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int)
 
-// bfloat16PairsAVX512BF16 multiplies rows of bfloat16 numbers with a panel of nr columns, the tier's NR:
-//
-//	c[i*ldc+j] = the sum over p < k of a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
-//
-// k is a multiple of 8. The sum begins with 0, or with c[i*ldc+j] if add is not 0. Of each pair of steps the product of the odd one is added
-// first, then that of the even one. Each addition of a product rounds once to the nearest float32, ties to even. Denormal numbers, operands
-// and sums alike, count as zero: VDPBF16PS in Intel's manual, volume 2. What lies ahead bytes further in b is fetched into the second-level
-// cache, and a quarter of that ahead into the first, if ahead is not 0.
-//
-//	a m x k uint16, rows lda apart
-//	b k x nr uint16
-//	c m x nr, rows ldc apart, read and written
-//
-// k >= 8, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func bfloat16PairsAVX512BF16(m, k, nr int, a []uint16, lda int, b []uint16, ahead, add int, c []float32, ldc int)
 
-// bfloat16RowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols
-// to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.
-//
-//	dst rows x filled uint16, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func bfloat16RowsAVX512(dst []uint16, x []float32, rows, cols, filled, lddst, ldx int)
 
-// bfloat16RowsAVX2 computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols
-// to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.
-//
-//	dst rows x filled uint16, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func bfloat16RowsAVX2(dst []uint16, x []float32, rows, cols, filled, lddst, ldx int)
 
-// blocks8AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 34*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks8AVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 34*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks8AVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 34*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks8AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 34*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 4
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4AVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 4
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4AVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 4
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 4
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
-// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
-// column make its scale, and its minimum.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 148*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4KAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
-// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
-// column make its scale, and its minimum.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 148*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
-// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
-// column make its scale, and its minimum.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 148*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
-// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
-// column make its scale, and its minimum.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 148*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks6KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 2
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
-// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 210*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks6KAVX512 multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 2
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
-// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 210*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks6KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 2
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
-// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 210*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks6KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks6KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 2
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
-// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 210*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks6KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4MinAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 20*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4MinAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4MinAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 20*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4MinAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4MinAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 20*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4MinAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4MinAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 20*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4MinAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
-// w[16*nr+4*j+p%4] the fifth.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 22*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5AVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
-// w[16*nr+4*j+p%4] the fifth.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 22*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5AVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
-// w[16*nr+4*j+p%4] the fifth.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 22*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5AVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
-// w[16*nr+4*j+p%4] the fifth.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 22*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5MinAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 24*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5MinAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5MinAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 24*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5MinAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5MinAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 24*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5MinAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5MinAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 24*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5MinAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block is as of blocks4K, with w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 180*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5KAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block is as of blocks4K, with w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 180*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block is as of blocks4K, with w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 180*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block is as of blocks4K, with w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 180*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocksCodesAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
-// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 17*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocksCodesAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocksCodesAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
-// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 17*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocksCodesAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocksCodesAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
-// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 17*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocksCodesAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocksCodesAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
-// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 17*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocksCodesAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
-// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
-// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
-// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
-// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLKAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
-// column and w as of blocks4NL. Number and byte make the scale.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 138*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLKAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLKAVX512 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
-// column and w as of blocks4NL. Number and byte make the scale.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 138*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLKAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLKAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
-// column and w as of blocks4NL. Number and byte make the scale.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 138*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLKAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLKAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
-// column and w as of blocks4NL. Number and byte make the scale.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 138*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLKAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks3KAVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 5
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
-// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 114*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks3KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks3KAVX512 multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 5
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
-// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 114*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks3KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks3KAVX2VNNIF16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 5
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
-// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 114*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks3KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks3KAVX2F16C multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 5
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
-// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 114*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks3KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// signDotsAVX512VPOPCNTDQ computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
-// number of bits that differ:
-//
-//	for i := range m {
-//		for j := range n {
-//			differ := 0
-//			for w := range words {
-//				differ += the bits of a[w*lda+i] ^ b[(j/16*words+w)*16+j%16]
-//			}
-//			dst[i*lddst+j] = dim - float32(differ) - float32(differ)
-//		}
-//	}
-//
-// n is a multiple of 16; words is at least 1, and at most 1 << 18.
-//
-//	dst m x n, rows lddst apart, written
-//	a   words x m int32, rows lda apart
-//	b   n/16 x words*16 int32
-//
-// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func signDotsAVX512VPOPCNTDQ(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
 
-// signDotsAVX512 computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
-// number of bits that differ:
-//
-//	for i := range m {
-//		for j := range n {
-//			differ := 0
-//			for w := range words {
-//				differ += the bits of a[w*lda+i] ^ b[(j/16*words+w)*16+j%16]
-//			}
-//			dst[i*lddst+j] = dim - float32(differ) - float32(differ)
-//		}
-//	}
-//
-// n is a multiple of 16; words is at least 1, and at most 1 << 18.
-//
-//	dst m x n, rows lddst apart, written
-//	a   words x m int32, rows lda apart
-//	b   n/16 x words*16 int32
-//
-// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func signDotsAVX512(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
 
-// signDotsAVX2 computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
-// number of bits that differ:
-//
-//	for i := range m {
-//		for j := range n {
-//			differ := 0
-//			for w := range words {
-//				differ += the bits of a[w*lda+i] ^ b[(j/16*words+w)*16+j%16]
-//			}
-//			dst[i*lddst+j] = dim - float32(differ) - float32(differ)
-//		}
-//	}
-//
-// n is a multiple of 16; words is at least 1, and at most 1 << 18.
-//
-//	dst m x n, rows lddst apart, written
-//	a   words x m int32, rows lda apart
-//	b   n/16 x words*16 int32
-//
-// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func signDotsAVX2(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
 
-// deltaRowsAVX512 decays a state, adds to it, and reads from it, column by column:
-//
-//	for c := range dst {
-//		s[r] := state[r*ld+c] * decay
-//		d := (v[c] - sum_r k[r]*s[r]) * beta
-//		state[r*ld+c] = s[r] + k[r]*d
-//		dst[c] = sum_r q[r]*state[r*ld+c]
-//	}
-//
-// where sums go from the first row of k to the last, and products that are added are not rounded.
-//
-//	dst   cols, written, may be v itself
-//	state rows x cols, rows ld apart, read and written
-//	q     rows
-//	k     rows
-//	v     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func deltaRowsAVX512(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
 
-// deltaRowsAVX2 decays a state, adds to it, and reads from it, column by column:
-//
-//	for c := range dst {
-//		s[r] := state[r*ld+c] * decay
-//		d := (v[c] - sum_r k[r]*s[r]) * beta
-//		state[r*ld+c] = s[r] + k[r]*d
-//		dst[c] = sum_r q[r]*state[r*ld+c]
-//	}
-//
-// where sums go from the first row of k to the last, and products that are added are not rounded.
-//
-//	dst   cols, written, may be v itself
-//	state rows x cols, rows ld apart, read and written
-//	q     rows
-//	k     rows
-//	v     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func deltaRowsAVX2(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
 
-// scanRowsAVX512 decays a state, adds to it, and reads from it, column by column:
-//
-//	for c := range dst {
-//		s[r] := state[r*ld+c] * decay
-//		d := v[c] * beta
-//		state[r*ld+c] = s[r] + k[r]*d
-//		dst[c] = sum_r q[r]*state[r*ld+c]
-//	}
-//
-// where sums go from the first row of k to the last, and products that are added are not rounded.
-//
-//	dst   cols, written, may be v itself
-//	state rows x cols, rows ld apart, read and written
-//	q     rows
-//	k     rows
-//	v     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func scanRowsAVX512(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
 
-// scanRowsAVX2 decays a state, adds to it, and reads from it, column by column:
-//
-//	for c := range dst {
-//		s[r] := state[r*ld+c] * decay
-//		d := v[c] * beta
-//		state[r*ld+c] = s[r] + k[r]*d
-//		dst[c] = sum_r q[r]*state[r*ld+c]
-//	}
-//
-// where sums go from the first row of k to the last, and products that are added are not rounded.
-//
-//	dst   cols, written, may be v itself
-//	state rows x cols, rows ld apart, read and written
-//	q     rows
-//	k     rows
-//	v     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func scanRowsAVX2(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
 
-// roundedSumsAVX512 rounds numbers with several scales, and sums up what least squares need, by column:
-//
-//	q[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even
-//	sums[c] = sum_p w[p]*q[p]
-//	sums[cols+c] = sum_p w[p]*q[p]*x[p]
-//	sums[2*cols+c] = sum_p w[p]*q[p]*q[p]
-//
-// where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are
-// integers of at most 2^22.
-//
-//	sums   3 x cols, written
-//	scale  cols
-//	offset cols
-//	x      n
-//	w      n
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func roundedSumsAVX512(sums, scale, offset, x, w []float32, low, high float32)
 
-// roundedSumsAVX2 rounds numbers with several scales, and sums up what least squares need, by column:
-//
-//	q[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even
-//	sums[c] = sum_p w[p]*q[p]
-//	sums[cols+c] = sum_p w[p]*q[p]*x[p]
-//	sums[2*cols+c] = sum_p w[p]*q[p]*q[p]
-//
-// where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are
-// integers of at most 2^22.
-//
-//	sums   3 x cols, written
-//	scale  cols
-//	offset cols
-//	x      n
-//	w      n
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func roundedSumsAVX2(sums, scale, offset, x, w []float32, low, high float32)

@@ -4,1853 +4,281 @@
 
 package simd
 
-// gemmPanelNEON computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
-//
-//	for i := range m {
-//		for j := range n {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * b[p*ldb+j]
-//			}
-//			c[i*ldc+j] = alpha*s + beta*c[i*ldc+j]
-//		}
-//	}
-//
-// next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins
-// next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
-// vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
-// are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
-//
-//	a m x k, rows lda apart
-//	b k x n, rows ldb apart
-//	c m x n, rows ldc apart, written, and read unless beta is 0
-//
-// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int)
 
-// gemmPackNEON is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
-//
-//	for p := range k {
-//		for j := range n {
-//			dst[p*n+j] = b[p*ldb+j]
-//		}
-//	}
-//
-//	a   m x k, rows lda apart
-//	b   k x n, rows ldb apart
-//	dst k x n, written
-//	c   m x n, rows ldc apart, written, and read unless beta is 0
-//
-// m >= 1, n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmPackNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int)
 
-// gemmDotNEON computes C = alpha*A*B^T:
-//
-//	for i := range m {
-//		for j := range n {
-//			s := float32(0)
-//			for p := range k {
-//				s += a[i*lda+p] * b[j*ldb+p]
-//			}
-//			c[i*ldc+j] = alpha*s
-//		}
-//	}
-//
-// Each lane of a vector has its own partial sums.
-//
-//	a m x k, rows lda apart
-//	b n x k, rows ldb apart
-//	c m x n, rows ldc apart, written
-//
-// k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemmDotNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 
-// gemvPanelsNEON multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsNEON(panels, nr int, alpha float32, a, b []float32, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * the value of the binary16 number columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr uint16, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsFloat16NEON(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvPanelsBFloat16NEON multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
-//
-//	for q := range panels {
-//		columns := b[q*panel:]
-//		for j := range nr {
-//			s := float32(0)
-//			for p := range a {
-//				s += a[p] * the value of the bfloat16 number columns[p*nr+j]
-//			}
-//			c[q*ldc+j] = alpha*s + beta*c[q*ldc+j]
-//		}
-//	}
-//
-// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
-//
-//	a k
-//	b panels x k*nr uint16, rows panel apart
-//	c panels x nr, rows ldc apart, written, and read unless beta is 0
-//
-// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvPanelsBFloat16NEON(panels, nr int, alpha float32, a []float32, b []uint16, panel int, beta float32, c []float32, ldc, ahead int)
 
-// gemvRowsNEON computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
-// is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
-//
-//	c n, read and written
-//	a k
-//	b k x n, rows ldb apart
-//
-// n >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvRowsNEON(c, a, b []float32, ldb, ahead int)
 
-// gemvDotNEON computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several
-// rows go together, and what lies ahead elements further is fetched as by gemvRows.
-//
-//	c n, written
-//	a k
-//	b n x k, rows ldb apart
-//
-// k >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func gemvDotNEON(alpha float32, c, a, b []float32, ldb, ahead int)
 
-// copyRowsNEON computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func copyRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 
-// addRowsNEON computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
-//
-//	dst rows x cols, rows lddst apart, read and written, may be x itself
-//	x   rows x cols, rows ldx apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 
-// transposeRowsNEON computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.
-//
-//	dst cols x rows, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func transposeRowsNEON(dst, x []float32, rows, cols, lddst, ldx int)
 
-// finishIdentityNEON computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishIdentityNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishReLUNEON computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishReLUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishGELUNEON computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishGELUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishGELUTanhNEON computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishGELUTanhNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// finishSiLUNEON computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
-// for i < rows and j < cols, which is the tier's NR.
-//
-//	dst      rows x cols, rows lddst apart, written, may be residual itself
-//	x        rows x cols
-//	bias     cols
-//	residual rows x cols, rows ldresidual apart, or one row where that is 0
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func finishSiLUNEON(dst, x, bias, residual []float32, rows, cols, lddst, ldresidual int)
 
-// softmaxRowsNEON computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r).
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
-func softmaxRowsNEON(dst, x []float32, rows, cols int)
+func softmaxRowsNEON(dst, x, tmp []float32, rows, cols, stream int)
 
-// softmaxRowsStreamNEON is softmaxRows for what is in memory and not in a cache.
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//	tmp cols+32, scratch
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func softmaxRowsStreamNEON(dst, x, tmp []float32, rows, cols int)
-
-// expSumRowsNEON computes for each row max[r] = the maximum of x[r,:], but at least the least finite number,
-// dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which they add up to; s is a constant within
-// 2^-23 of 1.
-//
-//	dst rows x cols, written, may be x itself
-//	x   rows x cols
-//	max rows, written
-//	sum rows, written
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func expSumRowsNEON(dst, x, max, sum []float32, rows, cols int)
 
-// maxVecNEON returns the maximum of x, -Inf if x is empty. It may miss a NaN.
-//
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func maxVecNEON(x []float32) float32
 
-// sumExpVecNEON returns the sum of exp(x[i]-max) over x, of which no element is above max.
-//
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func sumExpVecNEON(x []float32, max float32) float32
 
-// layerNormRowsNEON computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
-// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-// of rows that are left, that one included.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//	bias   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
-func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float32) int
+func layerNormRowsNEON(dst, x, weight, bias []float32, rows, cols int, eps float32, stream int) int
 
-// layerNormRowsStreamNEON is layerNormRows for what is in memory and not in a cache.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//	bias   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func layerNormRowsStreamNEON(dst, x, weight, bias []float32, rows, cols int, eps float32) int
-
-// addLayerNormRowsNEON computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
-// Of the rows that are left, the first one has its sum.
-//
-//	dst      rows x cols, written, may be x or residual or sum itself
-//	sum      rows x cols, written, may be x or residual itself
-//	x        rows x cols
-//	residual rows x cols
-//	weight   cols
-//	bias     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addLayerNormRowsNEON(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int
 
-// rmsNormRowsNEON computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
-// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-// of rows that are left, that one included.
-//
-//	dst    rows x cols, written, may be x itself
-//	x      rows x cols
-//	weight cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32) int
 
-// addRMSNormRowsNEON computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
-// Of the rows that are left, the first one has its sum.
-//
-//	dst      rows x cols, written, may be x or residual or sum itself
-//	sum      rows x cols, written, may be x or residual itself
-//	x        rows x cols
-//	residual rows x cols
-//	weight   cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addRMSNormRowsNEON(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) int
 
-// attnSoftmaxNEON takes a tile of scores into an online softmax:
-//
-//	for r := range rows {
-//		row := s[r*ld:][:cols]
-//		old := max[r]
-//		max[r] = maximum of old and row
-//		factor[r] = exp(old - max[r])
-//		sum[r] *= factor[r]
-//		for c, x := range row {
-//			row[c] = exp(x - max[r])
-//			sum[r] += row[c]
-//		}
-//	}
-//
-// where exp of -Inf minus -Inf is 0.
-//
-//	s      rows x cols, rows ld apart, read and written
-//	max    rows, read and written
-//	sum    rows, read and written
-//	factor rows, written
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnSoftmaxNEON(s []float32, rows, cols, ld int, max, sum, factor []float32)
 
-// attnScaleRowsNEON computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols.
-//
-//	x      rows x cols, rows ld apart, read and written
-//	factor rows
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScaleRowsNEON(x []float32, rows, cols, ld int, factor []float32)
 
-// attnShortNEON is attention of one head with at most 64 queries and keys, whose scores are in s, a key in each row of 64 elements:
-//
-//	for r := range rows {
-//		for j := range n {
-//			score[j] = s[j*64+r] + bias[j*ldb+r]
-//		}
-//		p := weight * softmax(score)
-//		for c := range cols {
-//			o[r*ldo+c] = sum_j p[j]*v[j*ldv+c]
-//		}
-//	}
-//
-// The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
-// hides the key, whatever the score; a query that sees none has zeros. There is no bias
-// where that is empty. It leaves anything in s.
-//
-//	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
-//	s    69 x 64, scratch
-//	v    n x cols, rows ldv apart
-//	o    rows x cols, rows ldo apart, written
-//
-// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnShortNEON(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnFewNEON is attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
-// bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
-//
-//	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
-//	s    rows x 272, scratch
-//	v    n x cols, rows ldv apart
-//	o    rows x cols, rows ldo apart, written
-//
-// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnFewNEON(rows, n int, bias []float32, ldb int, s []float32, weight float32, cols int, v []float32, ldv int, o []float32, ldo int)
 
-// attnValuesNEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols, rows ldv apart
-//
-// rows >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesNEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []float32, ldv int)
 
-// attnValuesFloat16NEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the binary16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols uint16, rows ldv apart
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesFloat16NEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
 
-// attnValuesBFloat16NEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the bfloat16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o rows x cols, rows ldo apart, read and written
-//	p rows x n, rows ldp apart
-//	v n x cols uint16, rows ldv apart
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesBFloat16NEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []uint16, ldv, ahead int)
 
-// attnValuesInt8NEON computes o[r*ldo+c] += sum_j p[r*ldp+j] * (scale[j]*v[j*ldv+c]) for r < rows, c < cols and j < n, in order.
-// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
-//
-//	o     rows x cols, rows ldo apart, read and written
-//	p     rows x n, rows ldp apart
-//	v     n x cols int8, rows ldv apart
-//	scale n
-//
-// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnValuesInt8NEON(rows, n, cols int, o []float32, ldo int, p []float32, ldp int, v []int8, ldv int, scale []float32, ahead int)
 
-// attnScoresFloat16NEON multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a rows x k, rows lda apart
-//	b panels x k*nr uint16
-//	c rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresFloat16NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresBFloat16NEON multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a rows x k, rows lda apart
-//	b panels x k*nr uint16
-//	c rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresBFloat16NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []uint16, panel int, c []float32, ldc, ahead int)
 
-// attnScoresInt8NEON multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
-//
-//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
-//
-// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way.
-//
-//	a     rows x k, rows lda apart
-//	b     panels x k*nr int8
-//	scale panels*nr
-//	c     rows x panels*nr, rows ldc apart, written
-//
-// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func attnScoresInt8NEON(rows, panels, nr, k int, alpha float32, a []float32, lda int, b []int8, panel int, scale, c []float32, ldc, ahead int)
 
-// roundWordsNEON makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
-// cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.
-//
-//	dst rows x filled int16, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//
-// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func roundWordsNEON(dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int)
 
-// wordColumnsNEON makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:
-//
-//	largest := the largest magnitude of the column
-//	scale[j] = largest * float32(1.0/511)
-//	dst[j/nr*filled*nr+i/2*2*nr+j%nr*2+i%2] = x[i*ldx+j] * (511/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,
-// columns have zeros. filled is rows, rounded up to a multiple of 16.
-//
-//	dst   filled x cols int16, written
-//	scale cols, written
-//	x     rows x cols, rows ldx apart
-//
-// rows >= 1, filled >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordColumnsNEON(dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int)
 
-// wordPanelNEON multiplies rows of words with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
-//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
-//		}
-//	}
-//
-// k is a multiple of 16.
-//
-//	a      m x k int16, rows lda apart
-//	b      k x nr int16
-//	weight nr
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func wordPanelNEON(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
 
-// expVecNEON computes dst[i] = exp(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func expVecNEON(dst, x []float32)
 
-// geluVecNEON computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func geluVecNEON(dst, x []float32)
 
-// geluTanhVecNEON computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func geluTanhVecNEON(dst, x []float32)
 
-// siluVecNEON computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func siluVecNEON(dst, x []float32)
 
-// sigmoidVecNEON computes dst[i] = 1/(1+exp(-x[i])) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func sigmoidVecNEON(dst, x []float32)
 
-// tanhVecNEON computes dst[i] = tanh(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func tanhVecNEON(dst, x []float32)
 
-// erfVecNEON computes dst[i] = erf(x[i]) for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func erfVecNEON(dst, x []float32)
 
-// reluVecNEON computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func reluVecNEON(dst, x []float32)
 
-// addVecNEON computes dst[i] = a[i] + b[i] for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func addVecNEON(dst, a, b []float32)
 
-// mulVecNEON computes dst[i] = a[i] * b[i] for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func mulVecNEON(dst, a, b []float32)
 
-// biasVecNEON computes dst[i] = a[i] + b[i], or -Inf where b[i] is, for every i of dst.
-//
-//	dst n, written, may be a or b itself
-//	a   n
-//	b   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func biasVecNEON(dst, a, b []float32)
 
-// scaleVecNEON computes dst[i] = alpha*x[i] for every i of x.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func scaleVecNEON(dst, x []float32, alpha float32)
 
-// subSubVecNEON computes dst[i] = (x[i]-a)-b for every i of x.
-//
-//	dst n, written, may be x itself
-//	x   n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func subSubVecNEON(dst, x []float32, a, b float32)
 
-// axpyVecNEON computes y[i] += alpha*x[i] for every i of x.
-//
-//	y n, read and written, may be x itself
-//	x n
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func axpyVecNEON(y, x []float32, alpha float32)
 
-// float16VecNEON computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst n, written
-//	x   n uint16
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func float16VecNEON(dst []float32, x []uint16, ahead int)
 
-// bfloat16VecNEON computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst n, written
-//	x   n uint16
-//
-// Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func bfloat16VecNEON(dst []float32, x []uint16, ahead int)
 
-// widenInt8NEON computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst   rows x cols, written
-//	x     rows x cols int8, rows ldx apart
-//	scale rows x 1, rows ldscale apart
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func widenInt8NEON(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
-// widenInt8PanelNEON computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.
-// What lies ahead bytes further in x is fetched into the second-level cache on the way.
-//
-//	dst   rows x nr, written
-//	x     rows x nr int8
-//	scale nr
-//
-// nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func widenInt8PanelNEON(dst []float32, x []int8, scale []float32, rows, nr, ahead int)
 
-// quantizeInt8NEON makes integers of each row of x:
-//
-//	largest := the largest magnitude of the row
-//	scale[i] = largest * float32(1.0/127)
-//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
-// and start[i] = -128 times the sum of the integers of the row.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale rows, written
-//	start rows int32, written
-//
-// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32)
 
-// rotate128NEON is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
-//
-//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
-//
-// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
-// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//	by  cols
-//
-// cols >= 128. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rotate128NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// rotate32NEON is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
-//
-//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
-//
-// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
-// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
-//
-//	dst rows x cols, rows lddst apart, written
-//	x   rows x cols, rows ldx apart
-//	by  cols
-//
-// cols >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func rotate32NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// quantizeInt8By32NEON is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
-// and what the sum of its integers makes is start[p/32*ldscale+i].
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+31)/32 x rows, rows ldscale apart, written
-//	start (cols+31)/32 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By32NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By64NEON is quantizeInt8By32 in blocks of 64.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+63)/64 x rows, rows ldscale apart, written
-//	start (cols+63)/64 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By64NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By16NEON is quantizeInt8By32 in blocks of 16.
-//
-//	dst   rows x filled int8, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+15)/16 x rows, rows ldscale apart, written
-//	start (cols+15)/16 x rows int32, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func quantizeInt8By16NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// int8OctetsNEONI8MM multiplies rows of integers with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
-//			for p := range k {
-//				t += a[i*lda+p] * b[p/8*8*nr+8*j+p%8]
-//			}
-//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
-//		}
-//	}
-//
-// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-// k is a multiple of 16, and no integer with a sign is below -127.
-//
-//	a      m x k int8, rows lda apart
-//	scale  m
-//	b      k x nr int8
-//	weight nr, may be empty
-//	bias   nr, may be empty
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8OctetsNEONI8MM(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// int8DotsNEONDotProd multiplies rows of integers with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
-//			for p := range k {
-//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//			}
-//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
-//		}
-//	}
-//
-// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-// k is a multiple of 16, and no integer with a sign is below -127.
-//
-//	a      m x k int8, rows lda apart
-//	scale  m
-//	b      k x nr int8
-//	weight nr, may be empty
-//	bias   nr, may be empty
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8DotsNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// int8DotsNEON multiplies rows of integers with a panel of nr columns, the tier's NR:
-//
-//	for i := range m {
-//		for j := range nr {
-//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
-//			for p := range k {
-//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//			}
-//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
-//		}
-//	}
-//
-// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-// k is a multiple of 16, and no integer with a sign is below -127.
-//
-//	a      m x k int8, rows lda apart
-//	scale  m
-//	b      k x nr int8
-//	weight nr, may be empty
-//	bias   nr, may be empty
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func int8DotsNEON(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// blocks8NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 34*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks8NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 34*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 4
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 4
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
-// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
-// column make its scale, and its minimum.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 148*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4KNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
-// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
-// column make its scale, and its minimum.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 148*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks6KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 2
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
-// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 210*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks6KNEON multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 2
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
-// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 210*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks6KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4MinNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 20*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4MinNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 20*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4MinNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
-// w[16*nr+4*j+p%4] the fifth.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 22*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
-// w[16*nr+4*j+p%4] the fifth.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 22*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5MinNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 24*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5MinNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+31)/32 x 24*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5MinNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block is as of blocks4K, with w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 180*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks5KNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := 0
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//				s += float32(offset[g*ldscale+i] * the minimum of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block is as of blocks4K, with w as of blocks5.
-//
-//	a      m x k int8, rows lda apart
-//	scale  k/32 x m, rows ldscale apart
-//	offset k/32 x m, rows ldscale apart
-//	b      (k+255)/256 x 180*nr uint8
-//	c      m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks5KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocksCodesNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
-// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 17*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocksCodesNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocksCodesNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i] >> 3
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
-// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 17*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocksCodesNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
-// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
-// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+31)/32 x 18*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLKNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
-// column and w as of blocks4NL. Number and byte make the scale.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 138*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLKNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks4NLKNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/32 {
-//				t := start[g*ldscale+i]
-//				for p := range 32 {
-//					t += a[i*lda+32*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
-// column and w as of blocks4NL. Number and byte make the scale.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/32 x m, rows ldscale apart
-//	start k/32 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 138*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks4NLKNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks3KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 5
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
-// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 114*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks3KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// blocks3KNEON multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-// have no sign:
-//
-//	for i := range m {
-//		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for g := range k/16 {
-//				t := start[g*ldscale+i] >> 5
-//				for p := range 16 {
-//					t += a[i*lda+16*g+p] * q
-//				}
-//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
-//			}
-//			c[i*ldc+j] = s
-//		}
-//	}
-//
-// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
-// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
-//
-//	a     m x k int8, rows lda apart
-//	scale k/16 x m, rows ldscale apart
-//	start k/16 x m int32, rows ldscale apart
-//	b     (k+255)/256 x 114*nr uint8
-//	c     m x nr, rows ldc apart, read and written
-//
-// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func blocks3KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
 
-// signDotsNEON computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
-// number of bits that differ:
-//
-//	for i := range m {
-//		for j := range n {
-//			differ := 0
-//			for w := range words {
-//				differ += the bits of a[w*lda+i] ^ b[(j/16*words+w)*16+j%16]
-//			}
-//			dst[i*lddst+j] = dim - float32(differ) - float32(differ)
-//		}
-//	}
-//
-// n is a multiple of 16; words is at least 1, and at most 1 << 18.
-//
-//	dst m x n, rows lddst apart, written
-//	a   words x m int32, rows lda apart
-//	b   n/16 x words*16 int32
-//
-// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func signDotsNEON(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
 
-// deltaRowsNEON decays a state, adds to it, and reads from it, column by column:
-//
-//	for c := range dst {
-//		s[r] := state[r*ld+c] * decay
-//		d := (v[c] - sum_r k[r]*s[r]) * beta
-//		state[r*ld+c] = s[r] + k[r]*d
-//		dst[c] = sum_r q[r]*state[r*ld+c]
-//	}
-//
-// where sums go from the first row of k to the last, and products that are added are not rounded.
-//
-//	dst   cols, written, may be v itself
-//	state rows x cols, rows ld apart, read and written
-//	q     rows
-//	k     rows
-//	v     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func deltaRowsNEON(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
 
-// scanRowsNEON decays a state, adds to it, and reads from it, column by column:
-//
-//	for c := range dst {
-//		s[r] := state[r*ld+c] * decay
-//		d := v[c] * beta
-//		state[r*ld+c] = s[r] + k[r]*d
-//		dst[c] = sum_r q[r]*state[r*ld+c]
-//	}
-//
-// where sums go from the first row of k to the last, and products that are added are not rounded.
-//
-//	dst   cols, written, may be v itself
-//	state rows x cols, rows ld apart, read and written
-//	q     rows
-//	k     rows
-//	v     cols
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func scanRowsNEON(dst, state []float32, ld int, q, k, v []float32, decay, beta float32)
 
-// roundedSumsNEON rounds numbers with several scales, and sums up what least squares need, by column:
-//
-//	q[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even
-//	sums[c] = sum_p w[p]*q[p]
-//	sums[cols+c] = sum_p w[p]*q[p]*x[p]
-//	sums[2*cols+c] = sum_p w[p]*q[p]*q[p]
-//
-// where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are
-// integers of at most 2^22.
-//
-//	sums   3 x cols, written
-//	scale  cols
-//	offset cols
-//	x      n
-//	w      n
-//
-// cols >= 1. Operands that are written overlap no others, unless it says so.
-//
 //go:noescape
 func roundedSumsNEON(sums, scale, offset, x, w []float32, low, high float32)
