@@ -12,7 +12,7 @@ import (
 var kept = map[string]string{
 	"cmd/avoformer/app.go: app":             "the program",
 	"generation/job.go: job":                "a text in the scheduler, from the call to its end",
-	"hub/request.go: watched":                  "the body of an answer: Read has no argument for a context",
+	"hub/request.go: watched":               "the body of an answer: Read has no argument for a context",
 	"internal/modelfiles/digest.go: reader": "a file while it is read: Read has no argument for a context",
 	"text/sound/sound.go: sink":             "a sound file while it is decoded",
 }

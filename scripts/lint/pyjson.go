@@ -9,7 +9,7 @@ var decodes = map[string]string{
 	"grammar/value.go":                   "schemas, token by token in the order of their keys, of which the last of a name counts",
 	"scripts/mutate/code/reach.go":       "what go list wrote",
 	"text/internal/chat/object.go":       "messages, key by key in their order, of which the last of a name counts",
-	"text/jinja/convert.go":     "what encoding/json wrote",
+	"text/jinja/convert.go":              "what encoding/json wrote",
 	"text/internal/cmd/tokenize/main.go": "requests of the comparison with Hugging Face's tokenizers",
 	"text/internal/cmd/real/main.go":     "requests of the scripts that measure published models",
 	"internal/modelstest/expected.go":    "what the tests' own generator wrote",
