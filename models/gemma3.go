@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Gemma 3 with its images: an encoder like SigLIP's reads images of one size, and means over squares of its patches become tokens, which see
+// This file has Gemma 3 with images: an encoder like SigLIP's reads images of one size, and means over squares of its patches become tokens, which see
 // each other. For its text see gemma2.go.
 
 func init() {

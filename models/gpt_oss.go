@@ -101,7 +101,7 @@ func (c *Checkpoint) quantized(method string) (bool, error) {
 	}
 	of := struct {
 		Method string   `json:"quant_method"`
-		Not    []string `json:"modules_to_not_convert"` // which tensors there are says it
+		Not    []string `json:"modules_to_not_convert"` // the tensors of the checkpoint say which these are
 	}{}
 	if err := d.Decode(&of); err != nil {
 		return false, err

@@ -1,4 +1,4 @@
-// Kinds of pipelines.
+// This file has the kinds of pipelines.
 
 package text
 

@@ -1,4 +1,4 @@
-// Whether a text follows another.
+// This file has pipelines that say whether a text follows another.
 
 package text
 

@@ -1,4 +1,4 @@
-// Which kind of pipeline a folder is for, and pipelines by their kinds.
+// This file finds the kind of pipeline that a folder is for, and opens pipelines by their kinds.
 
 package text
 

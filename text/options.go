@@ -1,4 +1,4 @@
-// The options of opening a pipeline.
+// This file has the options with which pipelines are opened.
 
 package text
 

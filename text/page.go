@@ -1,4 +1,4 @@
-// Pages as text.
+// This file reads images of pages as text.
 
 package text
 

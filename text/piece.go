@@ -1,4 +1,4 @@
-// Answers piece by piece, with what is known of them beside their text.
+// This file has the pieces of an answer: text, and the tokens, times and counts that come with it.
 
 package text
 

@@ -1,4 +1,4 @@
-// What all pipelines have, and how those of a kind are opened.
+// This file has the methods of all pipelines, and opens a pipeline by its kind.
 
 package text
 

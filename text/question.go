@@ -1,4 +1,4 @@
-// Answers to questions, as parts of a text.
+// This file answers questions by parts of a text.
 
 package text
 

@@ -1,4 +1,4 @@
-// Images in prompts.
+// This file reads the images of prompts.
 
 package text
 

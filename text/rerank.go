@@ -1,4 +1,4 @@
-// Scores of texts for a query.
+// This file scores texts for a query.
 
 package text
 

@@ -1,4 +1,4 @@
-// How tokens are chosen.
+// This file has the options for choosing tokens.
 
 package text
 

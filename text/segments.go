@@ -1,4 +1,4 @@
-// What was said when.
+// This file has the segments of a transcript, with their times.
 
 package text
 

@@ -1,4 +1,4 @@
-// Text of speech.
+// This file writes down speech.
 
 package text
 

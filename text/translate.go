@@ -1,4 +1,4 @@
-// Text from text: translation and summaries.
+// This file makes text from text: translations and summaries.
 
 package text
 

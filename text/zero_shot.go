@@ -1,4 +1,4 @@
-// Labels that a model has never seen, from what it knows about entailment.
+// This file labels texts with labels that a model was not trained on, by entailment.
 
 package text
 

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// The tokens that end what a language model writes: few files name all of them.
+// This file finds the tokens that end a language model's text. Few files name all of them.
 
 // endKeys name tokens that end a text, a turn or, in code, a piece that was to be filled in.
 var endKeys = []string{"eos_token_id", "eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id"}

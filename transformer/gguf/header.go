@@ -1,6 +1,6 @@
 package gguf
 
-// What comes before the data, number by number and string by string.
+// This file reads the part of a file before the data, number by number and string by string.
 
 import (
 	"bufio"

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A checkpoint with its adapters: the source is the model that they make of it.
+// This file has a checkpoint with its adapters, as a source of the weights of both together.
 
 // A Want is a tensor that a part of a model wants.
 type Want struct {

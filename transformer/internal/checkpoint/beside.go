@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Adapters that stay beside the weights of a linear layer.
+// This file has adapters that stay separate from the weights of a linear layer.
 
 // A Beside is what an adapter adds to some columns of a product with a matrix: Scale*x*Right*Left.
 type Beside struct {

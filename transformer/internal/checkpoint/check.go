@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What a plan and a checkpoint lack of each other.
+// This file finds the tensors that a plan wants and a checkpoint lacks, and the other way round.
 
 // Check returns an error unless every tensor is there in the right shape and none under the prefix is left over: a [*LoadError]. It reads no
 // matrices and no tables.

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// The formats that a plan's weights are held in, and the bytes that they take: functions of the plan and of what chooses formats.
+// This file computes the formats that a plan's weights are held in, and their bytes, from the plan and the options that choose formats.
 
 // A Chooser returns the format in which a model holds the named weight, such as "layers.0.mlp.up_proj.weight", which the checkpoint has in
 // the format stored. The weight is that of a linear layer, or a table of vectors that no projection shares.

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Weights of which some tensors are hidden.
+// This file hides some tensors of a source of weights.
 
 // Hide returns w without the tensors whose names match one of the patterns of path.Match.
 func Hide(w Weights, patterns ...string) Weights {

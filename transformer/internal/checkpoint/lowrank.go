@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Products of small matrices that are added to a tensor as it is read: adapters that become part of the weights.
+// This file adds products of small matrices to a tensor while it is read: adapters that become part of the weights.
 
 // A LowRank is the term that an adapter adds to a matrix: Scale*Left*Right.
 type LowRank struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights that no file has: tensors in memory, and made-up ones.
+// This file has weights without a file: tensors in memory, and random ones.
 
 // Map is weights in memory by their names.
 type Map map[string]safetensors.Tensor

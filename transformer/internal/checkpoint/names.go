@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Which tensors a checkpoint has for the names of a model.
+// This file finds the tensors of a checkpoint for the names of a model.
 
 // names are the checkpoint's names of tensors.
 type names struct {

@@ -2,7 +2,7 @@ package checkpoint
 
 import "github.com/avoformer/avoformer/kernels"
 
-// Rows of tensors, which a matrix has one below the other.
+// This file has the parts of a matrix: rows of tensors, one part below the other.
 
 // A Part is some rows of a linear layer's weight, and the same elements of its bias.
 type Part struct {

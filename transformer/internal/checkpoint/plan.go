@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// What the parts of a model want of a checkpoint, and what is wrong with that.
+// This file has the plan of a model: the tensors that its parts want of a checkpoint, and the errors of those wishes.
 
 // A Plan is the tensors that the parts of a model want. Each want is compared with what the source says about its tensors, and matrices and
 // tables get a slot, which Finish fills. Only vectors are read at once.

@@ -19,7 +19,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Packed weights that are kept in a file, so that the next process of the same model maps them.
+// This file keeps packed weights in a file, so that the next process of the same model maps them.
 
 // ReadyExt is the end of the names of ready files.
 const ReadyExt = ".ready"

@@ -2,7 +2,7 @@ package checkpoint
 
 import "github.com/avoformer/avoformer/kernels"
 
-// Tensors of another source that replace those of a checkpoint.
+// This file replaces tensors of a checkpoint by those of another source.
 
 // A Replacement is a tensor that replaces one of the checkpoint's.
 type Replacement struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Vectors that replace vectors of a table as it is read.
+// This file replaces vectors of a table while the table is read.
 
 // Rows are vectors that replace vectors of a table.
 type Rows struct {

@@ -2,7 +2,7 @@ package checkpoint
 
 import "github.com/avoformer/avoformer/kernels"
 
-// The slots of linear layers and embeddings, which Finish fills.
+// This file has the slots of linear layers and embeddings, which Finish fills.
 
 // Matrix is the weight of a linear layer, which exists once Finish has returned, and the products that adapters add to it.
 type Matrix struct {

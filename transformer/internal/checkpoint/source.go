@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Where tensors come from.
+// This file has the sources of tensors.
 
 // Weights is the source of a model's tensors.
 type Weights interface {

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A table and a projection to the vocabulary that the configuration ties to it.
+// This file handles a table and a projection to the vocabulary that the configuration ties to it.
 
 // Tie reports whether the tensor w, which the configuration ties to the table t, is another one all the same: the two are one matrix unless
 // the checkpoint has w with other elements, or adapters change one of them. ok is false if there can be none. The result is w as it is to

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Matrices that are stored transposed, as GPT-2's Conv1D has them.
+// This file reads matrices that are stored transposed, as GPT-2's Conv1D has them.
 
 // transposed is the matrices [out, in] of a tensor that has them as [in, out]. The rows of one of them are read together: each is in memory
 // from its first row on, and the Tensor is dropped after its last one.

@@ -2,7 +2,7 @@ package checkpoint
 
 import "github.com/avoformer/avoformer/kernels"
 
-// The matrices and tables that a model wants.
+// This file has the matrices and tables that a model wants.
 
 // A Stack is a matrix, [rows of all strips, In], that a linear layer wants.
 type Stack struct {
