@@ -196,7 +196,7 @@ func (j *job) softRows(soft []models.Soft, from, to, row, dim int) []models.Soft
 	for _, s := range j.Soft {
 		first, last := max(s.At, from), min(s.At+len(s.X)/dim, to)
 		if first < last {
-			soft = append(soft, models.Soft{At: row + first - from, X: s.X[(first-s.At)*dim : (last-s.At)*dim]})
+			soft = append(soft, models.Soft{At: row + first - from, X: s.X[(first-s.At)*dim : (last-s.At)*dim], Across: s.Across, Before: s.Before + first - s.At})
 		}
 	}
 	return soft

@@ -234,6 +234,9 @@ func (s *Scheduler) checkSoft(r *Request) ([]softKey, error) {
 		if rows == 0 || len(soft.X)%dim != 0 || soft.At < end || rows > len(r.Prompt) || soft.At > len(r.Prompt)-rows {
 			return nil, check.Errorf(fault.ErrShape, "%d elements of soft tokens at token %d of %d, want rows of %d, one group after the other", len(soft.X), soft.At, len(r.Prompt), dim)
 		}
+		if soft.Across < 0 || soft.Before != 0 || soft.Across > 0 && rows%soft.Across != 0 {
+			return nil, check.Errorf(fault.ErrShape, "%d soft tokens in %d columns, after %d, want whole images", rows, soft.Across, soft.Before)
+		}
 		keys[i], end = key(soft, dim), soft.At+rows
 	}
 	return keys, nil

@@ -19,8 +19,8 @@ type passage struct {
 
 // softKey stands for the vectors of a Soft: those with the same digest are the same.
 type softKey struct {
-	at, rows int
-	digest   [sha256.Size]byte
+	at, rows, across int
+	digest           [sha256.Size]byte
 }
 
 // key returns the key of soft tokens with dim features.
@@ -29,7 +29,7 @@ func key(s models.Soft, dim int) softKey {
 	for _, v := range s.X {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
 	}
-	return softKey{s.At, len(s.X) / dim, sha256.Sum256(data)}
+	return softKey{s.At, len(s.X) / dim, s.Across, sha256.Sum256(data)}
 }
 
 // until returns the first n tokens.
@@ -61,7 +61,7 @@ func (p passage) common(q passage) int {
 			return min(n, q.soft[i].at)
 		case i >= len(q.soft):
 			return min(n, p.soft[i].at)
-		case p.soft[i].at != q.soft[i].at, p.soft[i].rows != q.soft[i].rows, !bytes.Equal(p.soft[i].digest[:], q.soft[i].digest[:]):
+		case p.soft[i].at != q.soft[i].at, p.soft[i].rows != q.soft[i].rows, p.soft[i].across != q.soft[i].across, !bytes.Equal(p.soft[i].digest[:], q.soft[i].digest[:]):
 			return min(n, p.soft[i].at, q.soft[i].at)
 		}
 	}

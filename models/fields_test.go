@@ -98,7 +98,7 @@ func results(t *testing.T, m *Model) (all []float32) {
 func TestAliases(t *testing.T) {
 	found := map[string]bool{}
 	for _, folder := range []string{
-		"gpt2", "distilbert", "bart", "mbart", "marian", "m2m_100", "whisper", "moonshine", "t5", "mt5", "mixtral", "qwen3_moe", "gpt_oss", "gemma3", "mistral3", "granitemoehybrid", "nemotron_h", "deepseek_v3",
+		"gpt2", "distilbert", "bart", "mbart", "marian", "m2m_100", "whisper", "moonshine", "t5", "mt5", "mixtral", "qwen3_moe", "gpt_oss", "gemma3", "mistral3", "granitemoehybrid", "nemotron_h", "deepseek_v3", "qwen3_5_vision", "qwen3_5_moe_vision",
 	} {
 		var config map[string]json.RawMessage
 		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join("testdata/folders", folder, "config.json")))(t), &config))

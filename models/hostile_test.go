@@ -154,7 +154,7 @@ func unread(tensor string, doc map[string]any) bool {
 	}
 	return slices.ContainsFunc([]string{
 		"EncDecAttention.relative_attention_bias", "position_ids", "masked_bias", "attention.bias",
-		"sop_classifier.", "discriminator_predictions.", "embeddings.mask_token", "embeddings.register_tokens", "num_batches_tracked", "masked_spec_embed", ".input_scale", "vision_tower.", "multi_modal_projector.", "model.vision_model.", "model.connector.", "audio_tower.", "embed_vision.", "embed_audio.", "visual.",
+		"sop_classifier.", "discriminator_predictions.", "embeddings.mask_token", "embeddings.register_tokens", "num_batches_tracked", "masked_spec_embed", ".input_scale", "vision_tower.", "multi_modal_projector.", "model.vision_model.", "model.connector.", "audio_tower.", "embed_vision.", "embed_audio.", "visual.", "merger.",
 	}, func(part string) bool { return strings.Contains(tensor, part) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -108,7 +109,7 @@ func TestReading(t *testing.T) {
 func within(soft []models.Soft, from, to, dim int) (part []models.Soft) {
 	for _, s := range soft {
 		if first, last := max(s.At, from), min(s.At+len(s.X)/dim, to); first < last {
-			part = append(part, models.Soft{At: first - from, X: s.X[(first-s.At)*dim : (last-s.At)*dim]})
+			part = append(part, models.Soft{At: first - from, X: s.X[(first-s.At)*dim : (last-s.At)*dim], Across: s.Across, Before: first - s.At})
 		}
 	}
 	return part
@@ -181,10 +182,117 @@ func TestImageFieldsRefused(t *testing.T) {
 			t.Errorf("gemma3: %s: %v", field, err)
 		}
 	}
+	for field, change := range map[string]func(config, vision map[string]any){
+		"vision_config":                          func(c, _ map[string]any) { delete(c, "vision_config") },
+		"video_token_id":                         func(c, _ map[string]any) { c["video_token_id"] = nil },
+		"vision_config.model_type":               func(_, v map[string]any) { v["model_type"] = "siglip2_vision_model" },
+		"vision_config.out_hidden_size":          func(_, v map[string]any) { v["out_hidden_size"] = 33 },
+		"vision_config.num_heads":                func(_, v map[string]any) { v["num_heads"] = 16 },
+		"vision_config.spatial_merge_size":       func(_, v map[string]any) { v["spatial_merge_size"] = 1 << 20 },
+		"vision_config.deepstack_visual_indexes": func(_, v map[string]any) { v["deepstack_visual_indexes"] = []int{0} },
+		"text_config.rope_parameters.mrope_section": func(c, _ map[string]any) {
+			c["text_config"].(map[string]any)["rope_parameters"].(map[string]any)["mrope_section"] = []int{4, 4}
+		},
+		"text_config.rope_parameters.rope_type": func(c, _ map[string]any) {
+			c["text_config"].(map[string]any)["rope_parameters"].(map[string]any)["rope_type"] = "dynamic"
+			c["text_config"].(map[string]any)["rope_parameters"].(map[string]any)["factor"] = 2
+		},
+	} {
+		var config map[string]any
+		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, "qwen3_5-images", "config.json")))(t), &config))
+		change(config, config["vision_config"].(map[string]any))
+		_, err := models.New(tftest.Must(json.Marshal(config))(t), transformer.Random(1), models.Options{Images: true})
+		if of := new(fault.Error); !errors.As(err, &of) || of.Field != field {
+			t.Errorf("qwen3_5: %s: %v", field, err)
+		}
+	}
 	m := tftest.Must(models.Open(filepath.Join(own, "idefics3"), models.Options{Images: true}))(t)
 	for _, size := range [][2]int{{0, 0}, {4, 4}, {24, 20}} { // in patches of 4, of which squares of 2 become rows
 		if _, err := m.Images.Rows(size[0], size[1]); !errors.Is(err, fault.ErrShape) {
 			t.Errorf("an image of %dx%d: %v, want an ErrShape", size[0], size[1], err)
+		}
+	}
+}
+
+// placed returns the token ids of the folder's text with images, and the soft tokens in their places, with columns.
+func placed(t *testing.T, e *modelstest.Expected, m *models.Model) (ids []int, soft []models.Soft) {
+	t.Helper()
+	pixels, shape := e.Floats("pixels"), e.Shape("pixels") // [images, 3, h, w]
+	rows := tftest.Must(m.Images.Rows(shape[2], shape[3]))(t)
+	ids = e.Ints("image_input_ids")
+	for at := 0; at < len(ids); at++ {
+		if ids[at] != m.Images.Token {
+			continue
+		}
+		x, size := make([]float32, rows*m.Images.Dim()), len(pixels)/shape[0]
+		tftest.NoError(t, m.Images.EncodeImages(new(models.Workspace), x, pixels[len(soft)*size:][:size], 1, shape[2], shape[3]))
+		soft = append(soft, models.Soft{At: at, X: x, Across: shape[3] / m.Images.Side})
+		at += rows - 1
+	}
+	return ids, soft
+}
+
+// TestPlacesInPieces: images whose positions have axes are in their places however a text is cut, after a fork and a truncation, and beside a text
+// without images. The bits are those of one pass.
+func TestPlacesInPieces(t *testing.T) {
+	for _, name := range []string{"qwen3_5-images", "qwen3_5_moe-images"} {
+		e := modelstest.OpenExpected(t, filepath.Join(own, name))
+		m := tftest.Must(models.Open(filepath.Join(own, name), models.Options{Images: true}))(t)
+		lm, ws, dim := m.LM.(models.SoftReader), new(models.Workspace), m.LM.Dim()
+		ids, soft := placed(t, e, m)
+		pass := func(c *models.Cache, dst []float32, from, to int) {
+			t.Helper()
+			tftest.NoError(t, lm.HiddenSoft(ws, dst[from*dim:to*dim], ids[from:to], transformer.Ragged(to-from), within(soft, from, to, dim), c))
+		}
+		want, got := make([]float32, len(ids)*dim), make([]float32, len(ids)*dim)
+		pass(nil, want, 0, len(ids))
+		for size := 1; size < len(ids); size++ {
+			c := lm.NewPages(0).Cache(1)
+			for from := 0; from < len(ids); from += size {
+				pass(c, got, from, min(from+size, len(ids)))
+			}
+			sameBits(t, fmt.Sprintf("%s in pieces of %d", name, size), got, want)
+		}
+		for cut := 1; cut < len(ids); cut++ {
+			h := lm.NewPages(0).New()
+			c := transformer.NewCacheOf(h)
+			pass(c, got, 0, cut)
+			f := tftest.Must(h.Fork(cut))(t)
+			pass(c, got, cut, len(ids)) // which its fork does not notice
+			clear(got[cut*dim:])
+			pass(transformer.NewCacheOf(f), got, cut, len(ids))
+			sameBits(t, fmt.Sprintf("%s after a fork at %d", name, cut), got, want)
+			tftest.NoError(t, h.Truncate(0))
+			pass(c, got, 0, len(ids))
+			sameBits(t, fmt.Sprintf("%s again after a truncation from %d", name, cut), got, want)
+		}
+		plain := []int{5, 6, 7, 8}
+		both, alone := make([]float32, (len(plain)+len(ids))*dim), make([]float32, len(plain)*dim)
+		tftest.NoError(t, lm.Hidden(ws, alone, plain, transformer.Ragged(len(plain)), nil, nil))
+		moved := make([]models.Soft, len(soft))
+		for i, s := range soft {
+			s.At += len(plain)
+			moved[i] = s
+		}
+		tftest.NoError(t, lm.HiddenSoft(ws, both, append(plain, ids...), transformer.Ragged(len(plain), len(ids)), moved, nil))
+		sameBits(t, name+" beside a text", both, append(alone, want...))
+		for what, s := range map[string]models.Soft{
+			"an image that has not begun": {At: 0, X: make([]float32, dim), Across: 1, Before: 1}, "negative columns": {At: 0, X: make([]float32, dim), Across: -1},
+			"two sequences": {At: 1, X: make([]float32, 2*dim), Across: 2}, "no vectors": {At: 0, Across: 2},
+		} {
+			if err := lm.HiddenSoft(ws, make([]float32, 4*dim), plain, transformer.Ragged(2, 2), []models.Soft{s}, nil); !errors.Is(err, fault.ErrShape) {
+				t.Errorf("%s: %v, want an ErrShape", what, err)
+			}
+		}
+	}
+}
+
+// sameBits fails the test unless got has the bits of want.
+func sameBits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i, v := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(v) {
+			t.Fatalf("%s: element %d is %g, want %g", what, i, got[i], v)
 		}
 	}
 }

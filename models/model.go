@@ -132,6 +132,11 @@ type ImageReader struct {
 	Begin, End   int // tokens around those of an image; -1: what is around them is text, which the image processor writes
 	// Processor is the text of processor_config.json, if a file of the model says how images become pixels; nil: files of the folder do.
 	Processor []byte
+	// Videos are the tokens that stand for videos, which are not read: they are an error in a prompt.
+	Videos []int
+	// Side is the pixels on the side of the square that a soft token stands for, where positions have an axis for its row and one for its column
+	// in the image; 0: positions are those of tokens.
+	Side int
 	// Processors are the image processors whose pixels it takes, by the names of transformers' classes without ImageProcessor.
 	Processors []string
 }

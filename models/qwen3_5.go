@@ -20,7 +20,7 @@ func init() {
 	Register(newQwen3Next, "qwen3_next")
 	for kind, text := range map[string]string{"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"} {
 		registerWrapper(kind, wrapper{
-			kinds: []string{text}, head: "ForConditionalGeneration", tied: "false", towers: []string{"model.visual.*", "mtp.*"},
+			kinds: []string{text}, head: "ForConditionalGeneration", tied: "false", towers: []string{"visual.*", "model.visual.*", "mtp.*"}, images: qwen35Images,
 			fields: []string{"vision_config", "image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id"},
 		})
 	}
@@ -131,6 +131,9 @@ func (c *Checkpoint) qwen35MoE(config qwen35Config, moe qwen35MoEConfig, always 
 
 // layer returns the configuration of a layer.
 func (config *qwen35Config) layer(c *Checkpoint) (transformer.LayerConfig, error) {
+	if c.options.Images {
+		config.Sections = []int{11, 11, 10}
+	}
 	layer, err := config.llamaFields.layer(c, "")
 	if err != nil {
 		return layer, err
@@ -197,6 +200,7 @@ func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, 
 		return attention, 0
 	})
 	c.onePlus(d.Norm)
+	d.Axes = c.options.Images
 	return c.decoderModel(d, config.Tied)
 }
 

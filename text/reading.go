@@ -36,6 +36,7 @@ type imageReader struct {
 type imageRead struct {
 	around [][]int     // before each part of the image, and after the last
 	rows   []int       // of each part
+	across []int       // columns of each part, for positions with axes; else 0
 	soft   [][]float32 // of each part, [rows, D], once they are computed
 }
 
@@ -195,10 +196,13 @@ func imageConfig(fsys fs.FS, all []byte) (file string, config []byte, err error)
 // read puts images into a prompt: the placeholder of each becomes as many as the image has soft tokens, between the tokens around the parts
 // of an image.
 func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]int, []models.Soft, error) {
+	r := g.reader
+	if r != nil && slices.ContainsFunc(prompt, func(t int) bool { return slices.Contains(r.model.Images.Videos, t) }) {
+		return nil, nil, check.Errorf(fault.ErrInput, "a prompt with a video: only images are read")
+	}
 	if len(files) == 0 {
 		return prompt, nil, nil
 	}
-	r := g.reader
 	if r == nil {
 		return nil, nil, errNoReader(len(files))
 	}
@@ -227,7 +231,7 @@ func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]i
 		number++
 		for i, x := range read.soft {
 			all = append(all, read.around[i]...)
-			soft = append(soft, models.Soft{At: len(all), X: x})
+			soft = append(soft, models.Soft{At: len(all), X: x, Across: read.across[i]})
 			all = append(all, slices.Repeat([]int{token}, read.rows[i])...)
 		}
 		all = append(all, read.around[len(read.soft)]...)
@@ -293,7 +297,11 @@ func (r *imageReader) picture(file []byte, read *imageRead) (picture *vision.Pic
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", fault.ErrImage, err)
 		}
-		read.rows = append(read.rows, rows)
+		across := 0
+		if side := r.model.Images.Side; side > 0 {
+			across = w / side
+		}
+		read.rows, read.across = append(read.rows, rows), append(read.across, across)
 	}
 	read.around, err = r.around(picture)
 	return picture, err

@@ -8,6 +8,8 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
@@ -64,8 +66,9 @@ func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece,
 // what is in front of them, and the same image a second time shares all.
 func TestReadImages(t *testing.T) {
 	t.Parallel()
-	for name, shares := range map[string][2][3]int{ // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
+	for name, shares := range map[string][2][]int{ // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
 		"gemma3": {{0, 16, 32}, {32, 32, 64}}, "gemma4": {{0, 16, 64}, {96, 96, 144}}, "idefics3": {{0, 16, 64}, {80, 80, 128}}, "lfm2_vl": {{0, 16, 48}, {64, 64, 80}},
+		"qwen3_5": {{0, 0, 0, 0}, {0, 0, 0, 0}}, // states are those after a whole text: see TestReadNextTurn
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,5 +169,68 @@ func TestImagesRefused(t *testing.T) {
 	}
 	if _, err := OpenEmbedder("testdata/embed", Options{Model: models.Options{Images: true}}); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("an embedder: %v, want an ErrOption", err)
+	}
+}
+
+// TestReadNextTurn: the next turn of a chat continues from the histories of the turns before, with the positions that their images had. Its answer is
+// that of a generator which has computed nothing, and another image shares nothing.
+func TestReadNextTurn(t *testing.T) {
+	t.Parallel()
+	folder := readingFolders + "qwen3_5"
+	c := readingCases(t, folder)[0]
+	g := openReading(t, folder, Options{})
+	files := c.files(t)
+	prompt := tftest.Must(g.PromptTokens(tftest.Must(g.Prompt(c.Messages, PromptOptions{}))(t), GenerateOptions{}))(t)
+	ask := func(g *Generator, ids []int, files [][]byte) (answer []int, shared int) {
+		t.Helper()
+		for p, err := range g.ContinueTokens(t.Context(), ids, GenerateOptions{MaxTokens: 8, Images: files}) {
+			tftest.NoError(t, err)
+			for _, token := range p.Tokens {
+				answer = append(answer, token.Token)
+			}
+			shared = p.Usage.Shared
+		}
+		return answer, shared
+	}
+	first, _ := ask(g, prompt, files)
+	next := slices.Concat(prompt, first, prompt) // with the image again
+	both := append(slices.Clone(files), files...)
+	want, _ := ask(openReading(t, folder, Options{}), next, both)
+	if got, shared := ask(g, next, both); !slices.Equal(got, want) || shared < c.Tokens {
+		t.Errorf("the next turn is %v after %d shared tokens, want %v after at least %d", got, shared, want, c.Tokens)
+	}
+	other := tftest.Must(os.ReadFile(filepath.Join(folder, "b.png")))(t)
+	want, _ = ask(openReading(t, folder, Options{}), next, [][]byte{other, files[0]})
+	if got, shared := ask(g, next, [][]byte{other, files[0]}); !slices.Equal(got, want) || shared > 0 {
+		t.Errorf("another image: %v after %d shared tokens, want %v", got, shared, want)
+	}
+}
+
+// TestVideosRefused: a video in a prompt is an error that says so.
+func TestVideosRefused(t *testing.T) {
+	t.Parallel()
+	g := openReading(t, readingFolders+"qwen3_5", Options{})
+	if _, err := Collect(g.ContinuePrompt(t.Context(), "<|vision_start|><|video_pad|><|vision_end|>", GenerateOptions{MaxTokens: 1})); !errors.Is(err, fault.ErrInput) || !strings.Contains(err.Error(), "video") {
+		t.Errorf("a video: %v, want an ErrInput that names it", err)
+	}
+}
+
+// TestShapesRefused: an image whose sides differ too much is an error, as is one for which the context has no room.
+func TestShapesRefused(t *testing.T) {
+	t.Parallel()
+	folder := readingFolders + "qwen3_5"
+	g, c := openReading(t, folder, Options{}), readingCases(t, folder)[0]
+	for _, x := range []struct {
+		w, h int
+		want error
+	}{{1, 1, nil}, {1, 200, nil}, {200, 1, nil}, {1, 201, fault.ErrImage}, {4096, 20, fault.ErrImage}, {4096, 4096, nil}} {
+		var b bytes.Buffer
+		tftest.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, x.w, x.h))))
+		if _, err := answerTo(t, g, c, [][]byte{b.Bytes()}); !errors.Is(err, x.want) {
+			t.Errorf("an image of %d x %d: %v, want %v", x.w, x.h, err, x.want)
+		}
+	}
+	if _, err := answerTo(t, openReading(t, folder, Options{MaxLength: 40}), c, c.files(t)); !errors.Is(err, fault.ErrTooLong) {
+		t.Errorf("more tokens than MaxLength: %v, want an ErrTooLong", err)
 	}
 }

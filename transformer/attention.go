@@ -61,8 +61,11 @@ type AttentionInput struct {
 	Key, Value []float32
 	KeyBatch   Batch
 
-	Mask     *Mask
-	HeadMask []float32 // [heads], multiplies the weights after softmax; nil: 1
+	// Positions, [rows of Batch], are those of rotary positions with axes; nil: the rows follow each other on all axes. Only MultiHeadAttention has
+	// them, for self-attention.
+	Positions []Position
+	Mask      *Mask
+	HeadMask  []float32 // [heads], multiplies the weights after softmax; nil: 1
 	// Residual, [rows, width of the result] or nil, is added to the result. It may
 	// be dst. Only MultiHeadAttention has it.
 	Residual []float32

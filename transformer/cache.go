@@ -141,6 +141,54 @@ func (c *Cache) End(batch Batch) {
 	}
 }
 
+// Positions returns the positions of the rows of batch, which follow those in c and have some soft tokens of dim features; nil if there is no
+// image among all of these rows. It is called after Begin, and c may be nil. Soft tokens of an image that do not follow its earlier ones, or that
+// are in two sequences, are an error that matches fault.ErrShape.
+func (c *Cache) Positions(batch Batch, soft []Soft, dim int) ([]Position, error) {
+	var all []Position
+	for i := range batch.Len() {
+		from, to := batch.Start(i), batch.Start(i+1)
+		var grids imageGrids
+		if c != nil {
+			grids = c.histories[i].grids
+		}
+		for _, s := range soft {
+			if s.Across == 0 || s.At < from || s.At >= to {
+				continue
+			}
+			rows := len(s.X) / dim
+			if s.Across < 0 || s.Before < 0 || rows == 0 || s.At+rows > to {
+				return nil, check.Errorf(fault.ErrShape, "%d soft tokens in %d columns, after %d, at row %d of sequence %d of %d rows", rows, s.Across, s.Before, s.At-from, i, to-from)
+			}
+			if err := grids.add(c.Len(i)+s.At-from, rows, s); err != nil {
+				return nil, err
+			}
+		}
+		if c != nil {
+			c.histories[i].grids = grids
+		}
+		if len(grids) == 0 && all == nil {
+			continue
+		}
+		if all == nil {
+			all = make([]Position, 0, batch.Rows())
+			for before := range i {
+				all = appendPositions(all, nil, c.Len(before), batch.Length(before))
+			}
+		}
+		all = appendPositions(all, grids, c.Len(i), to-from)
+	}
+	return all, nil
+}
+
+// appendPositions appends those of n rows from a row on.
+func appendPositions(all []Position, grids imageGrids, row, n int) []Position {
+	for j := range n {
+		all = append(all, grids.position(row+j))
+	}
+	return all
+}
+
 // Layer returns the part of layer i, nil without a cache.
 func (c *Cache) Layer(i int) *LayerCache {
 	if c == nil || len(c.layers) == 0 {

@@ -24,6 +24,7 @@ type History struct {
 	tokens           []int // that a model asked to remember
 	adapter          int
 	recurrent        recurrent
+	grids            imageGrids // among the rows; the next pass drops what is after them
 }
 
 // pageTable is the pages of a sequence, in order.
@@ -84,7 +85,7 @@ func (h *History) Fork(rows int) (*History, error) {
 	if err := h.reaches(rows); err != nil {
 		return nil, err
 	}
-	f := &History{pages: h.pages, length: rows, prompt: h.prompt, adapter: h.adapter, tokens: h.tokens[:min(rows, len(h.tokens))], recurrent: h.recurrent.fork(rows, h.length)}
+	f := &History{pages: h.pages, length: rows, prompt: h.prompt, adapter: h.adapter, tokens: h.tokens[:min(rows, len(h.tokens))], recurrent: h.recurrent.fork(rows, h.length), grids: h.grids}
 	if h.settled {
 		f.memory, f.recall, f.recalls, f.settled = slices.Clone(h.memory), h.recall, true, true
 		h.pages.memory.share(f.memory)
@@ -147,7 +148,7 @@ func (h *History) Release() {
 	}
 	h.forgetMemory()
 	h.recurrent.forget(h.pages)
-	h.length, h.prompt, h.tokens, h.adapter = 0, 0, nil, 0
+	h.length, h.prompt, h.tokens, h.adapter, h.grids = 0, 0, nil, 0, nil
 }
 
 func (h *History) forgetMemory() {
@@ -169,6 +170,7 @@ func (h *History) prepare(n int, apart bool) error {
 		h.forgetMemory() // of a pass that failed
 	}
 	h.recurrent.trim(p)
+	h.grids = h.grids.until(h.length)
 	if n == 0 {
 		return nil
 	}

@@ -142,7 +142,7 @@ func (a *LatentAttention) Forward(ws *Workspace, dst []float32, in AttentionInpu
 		return err
 	}
 	p := projected{q: q, qRow: a.Heads * width, k: k, kRow: width, v: k, vRow: width, cache: cache}
-	if err := a.core.place(ws, in.Batch, p, cache); err != nil {
+	if err := a.core.place(ws, in.Batch, p, cache, nil); err != nil {
 		return err
 	}
 	context := ws.Alloc(rows * a.Heads * width) // [rows, heads, turned + rank], of which the latent part counts

@@ -115,10 +115,11 @@ func (l *Layer) MemoryBytes() int64 {
 
 // LayerInput has the operands of a layer or a stack of layers.
 type LayerInput struct {
-	X        []float32 // [rows of Batch, Dim]
-	Batch    Batch
-	Mask     *Mask     // for self-attention
-	HeadMask []float32 // [heads], for all attentions; nil: 1, as everywhere but in models/classic
+	X         []float32 // [rows of Batch, Dim]
+	Batch     Batch
+	Positions []Position // [rows of Batch], for self-attention: see [AttentionInput]
+	Mask      *Mask      // for self-attention
+	HeadMask  []float32  // [heads], for all attentions; nil: 1, as everywhere but in models/classic
 
 	// Memory has the rows that cross-attention attends to: the output of an encoder,
 	// [rows of MemoryBatch, KeyWidth], with as many sequences as Batch, or one that
@@ -171,7 +172,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 	if err != nil {
 		return err
 	}
-	self := AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask, Residual: in.X}
+	self := AttentionInput{Query: x, Batch: in.Batch, Positions: in.Positions, Mask: in.Mask, HeadMask: in.HeadMask, Residual: in.X}
 	if err := l.Self.Forward(ws, to, self, cache); err != nil {
 		return err
 	}

@@ -54,13 +54,13 @@ func TestPlacesInPieces(t *testing.T) {
 			}
 			want, got := place(whole), place(pieces)
 			before := slices.Clone(want.q)
-			if err := a.place(new(Workspace), batch, want, whole.Layer(0)); err != nil {
+			if err := a.place(new(Workspace), batch, want, whole.Layer(0), nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := pieces.Layer(0).open(2, 8); err != nil {
 				t.Fatal(err)
 			}
-			inPieces(&placing{a, batch, got, pieces.Layer(0)}, rows)
+			inPieces(&placing{a, batch, got, pieces.Layer(0), nil}, rows)
 			if !slices.Equal(got.q, want.q) || slices.Equal(want.q, before) {
 				t.Errorf("pairing %d, pass %d: other bits in pieces, or those from before", pairing, pass)
 			}

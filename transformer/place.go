@@ -19,12 +19,13 @@ type placing struct {
 	batch Batch
 	p     projected
 	cache *LayerCache // nil: keys and values stay where they are
+	at    []Position  // of the rows; nil: they follow each other
 }
 
 // place normalizes and rotates the queries and keys of p, and copies keys and values to the pages of cache, which may
-// be nil.
-func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cache *LayerCache) error {
-	if err := a.checkPlaces(batch, cache); err != nil {
+// be nil. at are the positions of the rows, or nil.
+func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cache *LayerCache, at []Position) error {
+	if err := a.checkPlaces(batch, cache, at); err != nil {
 		return err
 	}
 	if cache != nil && !a.BorrowsKeys {
@@ -34,7 +35,7 @@ func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cach
 	}
 	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.ValueNorm != nil || a.KeysAsValues || a.Rotary != nil || cache != nil) {
 		task := placings.of(ws)
-		*task = placing{a, batch, p, cache}
+		*task = placing{a, batch, p, cache, at}
 		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), task)
 		*task = placing{}
 	}
@@ -42,7 +43,7 @@ func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cach
 }
 
 // checkPlaces returns an error if some row cannot be placed.
-func (a *MultiHeadAttention) checkPlaces(batch Batch, cache *LayerCache) error {
+func (a *MultiHeadAttention) checkPlaces(batch Batch, cache *LayerCache, at []Position) error {
 	for _, n := range []struct {
 		*Norm
 		heads int
@@ -59,6 +60,9 @@ func (a *MultiHeadAttention) checkPlaces(batch Batch, cache *LayerCache) error {
 	}
 	if a.Rotary == nil {
 		return nil
+	}
+	if at != nil {
+		return a.Rotary.checkAxes(batch.Rows(), a.HeadDim, at)
 	}
 	for i := range batch.Len() {
 		if n := batch.Length(i); n > 0 {
@@ -109,6 +113,10 @@ func (c *placing) sequence(i, from, to int) {
 	if c.cache != nil {
 		pages, held = c.cache.table(i)
 	}
+	var turned []float32 // cosines and sines of a row
+	if c.at != nil && a.Rotary != nil {
+		turned = make([]float32, a.Rotary.Dim)
+	}
 	for j := from; j < to; j++ {
 		r := c.batch.Start(i) + j
 		q := p.q[r*p.qRow:][:dim]
@@ -126,7 +134,13 @@ func (c *placing) sequence(i, from, to int) {
 			a.ValueNorm.rows(1, v, v)
 		}
 		if a.Rotary != nil && a.Rotary.Dim > 0 {
-			cos, sin := a.Rotary.angles(past+j, max(prompt, past+j+1))
+			var cos, sin []float32
+			if turned != nil {
+				cos, sin = turned[:a.Rotary.Dim/2], turned[a.Rotary.Dim/2:]
+				a.Rotary.anglesOf(cos, sin, c.at[r])
+			} else {
+				cos, sin = a.Rotary.angles(past+j, max(prompt, past+j+1))
+			}
 			rotate(q, a.HeadDim, cos, sin, a.Rotary.Pairing)
 			rotate(k, a.HeadDim, cos, sin, a.Rotary.Pairing)
 		}
@@ -195,7 +209,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 		p.v, p.vRow = ws.Alloc(rows*kvDim), kvDim
 	}
 	p.cache = cache
-	if err := a.place(ws, in.Batch, p, cache); err != nil {
+	if err := a.place(ws, in.Batch, p, cache, in.Positions); err != nil {
 		return p, err
 	}
 	return p, a.share(in, &p)

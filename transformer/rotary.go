@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,9 @@ type RotaryConfig struct {
 	// FrequenciesAt, unless nil, returns the frequencies for a sequence of the given number of positions, in place of Frequencies. It is
 	// called often. The caller does not write to the result.
 	FrequenciesAt func(length int) []float64
+	// Axes, [Dim/2], are the axes of a [Position] by which the pairs turn where rows have such positions; nil: they have none. It goes with Frequencies
+	// that do not depend on the length.
+	Axes []uint8
 	// Factor multiplies the rotated features: the attention factor of YaRN and
 	// LongRoPE. 0: 1.
 	Factor float64
@@ -78,6 +82,8 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 		err = check.Errorf(fault.ErrConfig, "rotary: max positions %d of dim %d, want a table of at most %d elements", c.MaxPositions, c.Dim, maxTable)
 	case c.Frequencies != nil && len(c.Frequencies) != c.Dim/2:
 		err = check.Errorf(fault.ErrConfig, "rotary: %d frequencies for %d rotated features", len(c.Frequencies), c.Dim)
+	case c.Axes != nil && (len(c.Axes) != c.Dim/2 || slices.Max(c.Axes) >= uint8(len(Position{})) || c.FrequenciesAt != nil):
+		err = check.Errorf(fault.ErrConfig, "rotary: axes %v for %d rotated features", c.Axes, c.Dim)
 	case !(c.Factor > 0):
 		err = check.Errorf(fault.ErrConfig, "rotary: factor %g", c.Factor)
 	}
@@ -131,6 +137,19 @@ func turn(cos, sin []float32, frequencies []float64, position, scale float64) {
 	}
 }
 
+// anglesOf sets cos and sin, [Dim/2] each, to those of a position, of which each pair turns by its own axis.
+func (r *Rotary) anglesOf(cos, sin []float32, at Position) {
+	half := r.Dim / 2
+	t := r.table.Load()
+	if most := max(at[0], at[1], at[2]) + 1; most*half > len(t.cos) {
+		t = r.grow(most)
+	}
+	for i, axis := range r.Axes {
+		from := at[axis]*half + i
+		cos[i], sin[i] = t.cos[from], t.sin[from]
+	}
+}
+
 // grow extends the table to at least the given number of positions.
 func (r *Rotary) grow(positions int) *rotaryTable {
 	r.mu.Lock()
@@ -180,6 +199,21 @@ func (r *Rotary) check(features, position, headDim int) error {
 	}
 	if headDim < r.Dim || features%headDim != 0 {
 		return check.Errorf(fault.ErrShape, "rotary: %d features in heads of %d, of which %d are rotated", features, headDim, r.Dim)
+	}
+	return nil
+}
+
+// checkAxes returns an error unless features in heads of headDim can be rotated at the positions of rows.
+func (r *Rotary) checkAxes(rows, headDim int, at []Position) error {
+	if r.Axes == nil || len(at) != rows {
+		return check.Errorf(fault.ErrShape, "rotary: %d positions for %d rows, with axes: %v", len(at), rows, r.Axes != nil)
+	}
+	for _, p := range at {
+		for _, position := range p {
+			if err := r.check(headDim, position, headDim); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -16,6 +16,11 @@ type Tokens struct {
 type Soft struct {
 	At int       // the token that the first vector replaces: its place in a prompt or its row in a batch
 	X  []float32 // [rows, Dim]
+	// Across is the columns of an image whose vectors come row by row, for models whose positions have several axes; 0: each vector has the
+	// position of the token that it replaces.
+	Across int
+	// Before is the number of vectors of the same image that passed before these.
+	Before int
 }
 
 // Memory is the output of an encoder: as many sequences as the decoder has, or one that

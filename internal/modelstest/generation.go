@@ -56,7 +56,11 @@ func (e *Expected) reading(ws *models.Workspace, m *models.Model) {
 		if end := at + rows; end > len(ids) || slices.ContainsFunc(ids[at:end], func(id int) bool { return id != m.Images.Token }) {
 			e.t.Fatalf("image %d has %d soft tokens, and no place for them from token %d on", i, rows, at)
 		}
-		soft = append(soft, models.Soft{At: at, X: x})
+		across := 0
+		if m.Images.Side > 0 {
+			across = shape[3] / m.Images.Side
+		}
+		soft = append(soft, models.Soft{At: at, X: x, Across: across})
 		at += rows
 	}
 	x := make([]float32, len(ids)*m.LM.Dim())

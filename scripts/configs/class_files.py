@@ -19,17 +19,23 @@ from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 from class_configs import default
 
-IMAGES = ["Gemma3", "ViT", "Siglip", "Siglip2", "Bit", "CLIP", "DINOv3ViT", "Gemma4", "Idefics3", "SmolVLM", "Lfm2Vl"]
+IMAGES = ["Gemma3", "ViT", "Siglip", "Siglip2", "Bit", "CLIP", "DINOv3ViT", "Gemma4", "Idefics3", "SmolVLM", "Lfm2Vl", "Qwen2VL"]
 SOUNDS = ["Whisper", "Wav2Vec2", "Parakeet"]
 MODULES = [st.Pooling, st.Dense, st.Normalize, st.LayerNorm, st.WeightedLayerPooling, st.Dropout, SpladePooling, MultiVectorMask, LogitScore, Transformer]
 WHOLES = [SentenceTransformer, SparseEncoder, MultiVectorEncoder, CrossEncoder]
 RENAMED = {st.Pooling: pooling._LEGACY_POOLING_MODE_KWARGS, Transformer: ["model_args", "tokenizer_args", "config_args", "cache_dir"]}  # beside config_key_renames
 
 
+def for_pillow(name):
+    """The class of images for Pillow."""
+    module = {"Qwen2VL": "qwen2_vl"}.get(name, name.lower())
+    return getattr(__import__(f"transformers.models.{module}.image_processing_pil_{module}", fromlist=["x"]), name + "ImageProcessorPil")
+
+
 def images(name):
     """The fields of a class of images: that for Pillow, or the only one there is."""
     try:
-        cls = getattr(__import__(f"transformers.models.{name.lower()}.image_processing_pil_{name.lower()}", fromlist=["x"]), name + "ImageProcessorPil")
+        cls = for_pillow(name)
     except ModuleNotFoundError:
         cls = getattr(hf, name + "ImageProcessor")
     return {k: getattr(cls, k, None) for k in cls.valid_kwargs.__annotations__} | {"rescale_factor": cls.rescale_factor}

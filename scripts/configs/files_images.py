@@ -20,12 +20,14 @@ import numpy as np
 from PIL import Image
 from transformers.image_utils import load_image
 
+import class_files
 import drawn
 
 CLASSES = ["ViT", "Siglip", "Siglip2", "Bit", "CLIP", "Gemma3"]
 TILED = ["Idefics3", "SmolVLM"]  # whose pictures have several parts
+WHOLE = "Qwen2VL"  # whose pictures have an area within limits
 GRIDDED = "Lfm2Vl"  # whose tiles are those of a grid
-DRAWN = CLASSES + TILED + [GRIDDED] * bool(importlib.util.find_spec("torchvision"))  # which the class needs
+DRAWN = CLASSES + TILED + [WHOLE] + [GRIDDED] * bool(importlib.util.find_spec("torchvision"))  # which the class needs
 
 
 def odd():
@@ -78,6 +80,15 @@ def draw(rng, name):
         for name in rng.sample(sorted(options), rng.randint(0, 3)):
             c[name] = options[name]()
         return c
+    if name == WHOLE:
+        some = lambda *values: lambda: rng.choice([None, *values])
+        options = {k: v for k, v in options.items() if "size" not in k and "patch" not in k} | {
+            "min_pixels": some(1, 600, 2000), "max_pixels": some(900, 2000, 5000), "merge_size": some(1, 2, 3), "patch_size": some(3, 4, 8), "temporal_patch_size": some(1, 2),
+            "size": some({"shortest_edge": 700, "longest_edge": 3000}, {"shortest_edge": 700}, {"longest_edge": 0, "shortest_edge": 5}, {"height": 30, "width": 30}, 32)}
+        c = {"patch_size": 4, "size": {"shortest_edge": rng.choice([1, 64, 1000]), "longest_edge": rng.choice([1000, 4000, 20000])}}
+        for name in rng.sample(sorted(options), rng.randint(0, 3)):
+            c[name] = options[name]()
+        return c
     if name == GRIDDED:
         some = lambda *values: lambda: rng.choice([None, *values])
         options = {k: v for k, v in options.items() if "size" not in k and "patch" not in k and k != "resample"} | {
@@ -105,9 +116,13 @@ def theirs(name, fields, image):
         parts = [x[: h * w].reshape(h, w, n, n, 3).permute(4, 0, 2, 1, 3).reshape(3, h * n, w * n).double().numpy() for x, (h, w) in zip(out["pixel_values"], out["spatial_shapes"].tolist())]
         grid = [int(out["image_rows"][0]), int(out["image_cols"][0])]
         return parts, [0, 0] if grid == [1, 1] else grid
-    module = __import__(f"transformers.models.{name.lower()}.image_processing_pil_{name.lower()}", fromlist=["x"])
-    p = getattr(module, name + "ImageProcessorPil").from_dict(dict(fields))
+    p = class_files.for_pillow(name).from_dict(dict(fields))
     out = p(image, return_tensors="np")
+    if name == WHOLE:
+        x, (_, h, w), n, m = np.asarray(out["pixel_values"], dtype=np.float64), out["image_grid_thw"][0].tolist(), p.patch_size, p.merge_size
+        if p.temporal_patch_size != 2:
+            raise ValueError("no other models are published")
+        return [x.reshape(h // m, w // m, m, m, 3, 2, n, n)[..., 0, :, :].transpose(4, 0, 2, 5, 1, 3, 6).reshape(3, h * n, w * n)], [0, 0]
     if name in TILED:
         rows, columns = (p(image, return_row_col_info=True)[k][0][0] for k in ("rows", "cols"))
         return list(np.asarray(out["pixel_values"][0], dtype=np.float64)), [rows, columns]

@@ -11,6 +11,7 @@ LINEAR = dict(num_hidden_layers=4, head_dim=16, linear_num_key_heads=2, linear_n
 EXPERTS = dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20)
 IMAGE = dict(depth=1, hidden_size=16, intermediate_size=24, num_heads=2, out_hidden_size=32, patch_size=4, num_position_embeddings=16)
 GGUF_EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, shared_expert_intermediate_size=64)
+AXES = dict(head_dim=32, rope_parameters=rope("default", 1000000.0, partial_rotary_factor=0.5, mrope_section=[3, 3, 2], mrope_interleaved=True))  # pairs that turn by all axes
 HOW = dict(norm=0.0, scale=[("linear_attn.norm", 5)])
 GGUF_HOW = dict(norm=0.0, scale=[("linear_attn.norm", 2)])
 

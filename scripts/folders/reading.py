@@ -10,8 +10,11 @@ from PIL import Image
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
+import deltanet
 from decoders import BATCH, EOS, gemma, gemma4, llama, outputs, scalars, tokens
+from defaults import bare
 from folder import Folder, folder, greedy
 from vision import flexible, pixels as noise
 
@@ -58,7 +61,7 @@ def with_images(f, model, cls, token, pixels, groups, **how):
     def run(m, dtype):
         x = pixels.to(dtype)
         with torch.no_grad():
-            seen = m(input_ids=ids, pixel_values=how["given"](x), use_cache=False, **how.get("also", lambda x: {})(x)).logits[0]
+            seen = m(input_ids=ids, pixel_values=how["given"](x), use_cache=False, **how.get("also", lambda x, ids: {})(x, ids)).logits[0]
         return outputs(m) | {"image_logits": seen}
 
     inputs = dict(zip(("input_ids", "attention_mask"), BATCH)) | {"image_input_ids": ids, "pixels": pixels}
@@ -120,7 +123,7 @@ def _(out, name):
     c = hf.Lfm2VlConfig(text_config=text.to_dict(), vision_config=vision, image_token_id=97, projector_hidden_size=40, downsample_factor=2, tie_word_embeddings=True, eos_token_id=EOS)
     patches = lambda x: flexible(x, 4, 24)
     with_images(Folder(out, name), hf.Lfm2VlForConditionalGeneration(c), hf.Lfm2VlForConditionalGeneration, 97, noise(16, 24), [6] * 2, given=lambda x: patches(x)["pixel_values"],
-                also=lambda x: {k: v for k, v in patches(x).items() if k != "pixel_values"}, seed=3700)
+                also=lambda x, ids: {k: v for k, v in patches(x).items() if k != "pixel_values"}, seed=3700)
 
 
 @folder("idefics3_vision", "smolvlm_vision")
@@ -210,10 +213,10 @@ def _(out, name):
     f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
 
 
-def chats(name, tokens, processor, images, config, cls, seed, place="<image>", token="<image>", beside={}, how={}, **more):
-    """Writes a folder with a tokenizer that has further tokens, a template and pictures, and answers to chats about these. images is preprocessor_config.json,
-    processor(images, tokenizer) the processor, config(tokenizer, token) the configuration, and more further files. The template writes place for an image, of
-    which the processor makes tokens; beside is more of tokenizer_config.json, how of Folder.write."""
+def chats(name, tokens, processor, images, config, cls, seed, place="<image>", token="<image>", turns=False, beside={}, how={}, **more):
+    """Writes a folder with a tokenizer that has further tokens, a template and pictures, and answers to chats about these, the last of which has images in two turns if
+    turns is set. images is preprocessor_config.json, processor(images, tokenizer) the processor, config(tokenizer, token) the configuration, and more further files. The
+    template writes place for an image, of which the processor makes tokens; beside is more of tokenizer_config.json, how of Folder.write."""
     f = Folder(os.path.join(more.pop("out"), "..", "images"), name)
     raw = tokenizers.Tokenizer.from_file(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../text/testdata/generate/tokenizer.json"))
     raw.add_special_tokens(tokens)
@@ -229,17 +232,19 @@ def chats(name, tokens, processor, images, config, cls, seed, place="<image>", t
     for file, p in files.items():
         Image.fromarray(p).save(os.path.join(f.path, file))
 
-    cases, inputs = [["a.png"], ["b.png"], ["a.png", "c.png"]], []
-    for names in cases:
-        text = t.apply_chat_template(messages(*names), tokenize=False, add_generation_prompt=True)
+    cases, inputs = [(names, messages(*names)) for names in (["a.png"], ["b.png"], ["a.png", "c.png"])], []
+    if turns:
+        cases.append((["a.png", "c.png"], messages("a.png") + [{"role": "assistant", "content": "A disc."}] + messages("c.png")[1:]))
+    for names, said in cases:
+        text = t.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
         inputs.append(reader(text=[text], images=[[Image.fromarray(files[n]) for n in names]], return_tensors="pt", add_special_tokens=False))
     c = config(t, token)
-    seen = lambda case, dtype: {k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs[case].items() if k in ("pixel_values", "spatial_shapes", "pixel_attention_mask")}
+    seen = lambda case, dtype: {k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs[case].items() if k in ("pixel_values", "spatial_shapes", "pixel_attention_mask", "image_grid_thw")}
 
     def logits(m, case, ids, dtype=torch.float32):
         if token in ids[0, inputs[case]["input_ids"].shape[1]:]:
             return torch.zeros((1, len(t)))  # these weights are drawn again
-        kinds = {"token_type_ids": (ids == token).long()} if "token_type_ids" in inputs[case] else {}
+        kinds = {k: (ids == token).long() for k in ("token_type_ids", "mm_token_type_ids") if k in inputs[case]}
         with torch.no_grad():
             return m(input_ids=ids, use_cache=False, **seen(case, dtype), **kinds).logits[0]
 
@@ -257,7 +262,7 @@ def chats(name, tokens, processor, images, config, cls, seed, place="<image>", t
     f.write(cls(c), cls, run, decode, eos=[t.eos_token_id, token], inputs={f"input_ids_{i}": x["input_ids"] for i, x in enumerate(inputs)}, seed=seed, **how)
     from safetensors.torch import load_file
     read = load_file(os.path.join(f.path, "expected.safetensors"))
-    f.json("expected.json", [{"images": names, "messages": messages(*names), "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, (names, x) in enumerate(zip(cases, inputs))])
+    f.json("expected.json", [{"images": names, "messages": said, "tokens": x["input_ids"].shape[1], "text": t.decode(read[f"greedy_{i}"], skip_special_tokens=True)} for i, ((names, said), x) in enumerate(zip(cases, inputs))])
 
 
 def text_of(t, cls, **more):
@@ -302,3 +307,67 @@ def _(out, name):
 
     chats("gemma3", [begin, token, end], lambda c, t: hf.Gemma3Processor(Gemma3ImageProcessorPil(**c), t, image_seq_length=9), images, config, hf.Gemma3ForConditionalGeneration, 3704, place=begin, token=token,
           beside={"boi_token": begin, "eoi_token": end, "image_token": token}, how=dict(norm=0.0, scale=[("embed_tokens", 0.1)]), out=out, processor_config={"image_seq_length": 9, "processor_class": "Gemma3Processor"})
+
+
+def qwen_patches(x, patch=4, square=2):
+    """pixel_values of images, [images, 3, h, w], as Qwen 2 VL takes them, twice in time and square by square, and the shape of each."""
+    n, c, h, w = x.shape
+    down, across = h // patch, w // patch
+    cut = x.reshape(n, c, down // square, square, patch, across // square, square, patch).permute(0, 2, 5, 3, 6, 1, 4, 7)
+    cut = cut[..., None, :, :].expand(*cut.shape[:6], 2, patch, patch)
+    return dict(pixel_values=cut.reshape(n * down * across, -1), image_grid_thw=torch.tensor([[1, down, across]] * n))
+
+
+@folder("qwen3_5-images", "qwen3_5_moe-images")
+def _(out, name):
+    """Images that are wider than high or higher than wide, and larger than the table of positions; that of qwen3_5_moe-images is not a square."""
+    moe = "moe" in name
+    one, whole, cls = (hf.Qwen3_5MoeTextConfig, hf.Qwen3_5MoeConfig, hf.Qwen3_5MoeForConditionalGeneration) if moe else (hf.Qwen3_5TextConfig, hf.Qwen3_5Config, hf.Qwen3_5ForConditionalGeneration)
+    inner = deltanet.text(one, num_hidden_layers=2, full_attention_interval=2, tie_word_embeddings=not moe, **deltanet.AXES, **(deltanet.EXPERTS if moe else {})).to_dict()
+    c = whole(text_config=inner, vision_config=QWEN | dict(num_position_embeddings=18 if moe else 9), image_token_id=96, video_token_id=97, vision_start_token_id=98, vision_end_token_id=99, eos_token_id=EOS, tie_word_embeddings=not moe)
+    size = (24, 16) if moe else (16, 24)
+    also = lambda x, ids: dict(image_grid_thw=qwen_patches(x)["image_grid_thw"], mm_token_type_ids=(ids == 96).long())
+    with_images(Folder(out, name), cls(c), cls, 96, noise(*size), [6] * 2, given=lambda x: qwen_patches(x)["pixel_values"], also=also, seed=4131, **deltanet.HOW)
+
+
+QWEN = dict(depth=2, hidden_size=32, intermediate_size=48, num_heads=4, out_hidden_size=32, patch_size=4)
+
+
+@folder("qwen3_5_vision", "qwen3_5_moe_vision", "qwen3_5_vision-defaults", "qwen3_5_moe_vision-defaults")
+def _(out, name):
+    kind, cls = (hf.Qwen3_5MoeVisionConfig, hf.Qwen3_5MoeVisionModel) if "moe" in name else (hf.Qwen3_5VisionConfig, hf.Qwen3_5VisionModel)
+    given = dict(depth=1, hidden_size=16, intermediate_size=24, num_heads=2, out_hidden_size=8, num_position_embeddings=9) if name.endswith("-defaults") else QWEN | dict(num_position_embeddings=16)
+    c = kind(**given)
+    inputs = {"pixel_values": noise(*(n * c.patch_size for n in ((8, 4) if "moe" in name else (4, 10))))}
+    down, across = (n // c.patch_size for n in inputs["pixel_values"].shape[2:])
+
+    def run(m, dtype):
+        x = inputs["pixel_values"].to(dtype)
+        given = qwen_patches(x, c.patch_size)
+        with torch.no_grad():
+            y = m(given["pixel_values"], grid_thw=given["image_grid_thw"]).last_hidden_state
+        return {"last_hidden_state": y.reshape(len(x), down // 2, across // 2, 2, 2, -1).permute(0, 1, 3, 2, 4, 5).reshape(len(x), down * across, -1)}
+
+    Folder(out, name).write(cls(c), cls, run, inputs=inputs, seed=4135, **(dict(config=bare(given)) if name.endswith("-defaults") else {}))
+
+
+class WithoutVideos(hf.Qwen3VLProcessor):
+    """The processor without that of videos, which needs torchvision."""
+
+    def check_argument_for_proper_class(self, name, value):
+        return type(value)
+
+
+@folder("images-qwen3_5")
+def _(out, name):
+    """A model whose positions have axes, in chats with images in two turns too."""
+    images = {"image_processor_type": "Qwen2VLImageProcessorFast", "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "merge_size": 2, "patch_size": 4, "temporal_patch_size": 2, "size": {"longest_edge": 4096, "shortest_edge": 256}, "processor_class": "Qwen3VLProcessor"}
+    processor = lambda c, t: WithoutVideos(Qwen2VLImageProcessorPil(**{k: v for k, v in c.items() if k not in ("image_processor_type", "processor_class")}), t, chat_template="")
+
+    def config(t, token):
+        text = deltanet.text(hf.Qwen3_5TextConfig, vocab_size=len(t), eos_token_id=t.eos_token_id, pad_token_id=t.pad_token_id, bos_token_id=None, max_position_embeddings=512, **deltanet.AXES)
+        begin, end, video = t.convert_tokens_to_ids(["<|vision_start|>", "<|vision_end|>", "<|video_pad|>"])
+        return hf.Qwen3_5Config(text_config=text.to_dict(), vision_config=QWEN | dict(num_position_embeddings=25), image_token_id=token, video_token_id=video, vision_start_token_id=begin, vision_end_token_id=end, eos_token_id=t.eos_token_id)
+
+    chats("qwen3_5", ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"], processor, images, config, hf.Qwen3_5ForConditionalGeneration, 4150, token="<|image_pad|>",
+          place="<|vision_start|><|image_pad|><|vision_end|>", turns=True, how=deltanet.HOW, out=out)

@@ -35,6 +35,8 @@ CASES = {
     "dinov3-bicubic": {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 70, "width": 50}, "resample": 3, "image_mean": [0.5, 0.4, 0.3], "rescale_factor": 0.004},
     "gemma4": {"image_processor_type": "Gemma4ImageProcessor", "max_soft_tokens": 70, "patch_size": 4, "pooling_kernel_size": 3},
     "gemma4-normal": {"image_processor_type": "Gemma4ImageProcessorFast", "max_soft_tokens": 140, "patch_size": 3, "pooling_kernel_size": 2, "do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.5, 0.6, 0.7], "resample": 2},
+    "qwen2_vl": {"image_processor_type": "Qwen2VLImageProcessorFast", "merge_size": 2, "patch_size": 4, "size": {"longest_edge": 2000, "shortest_edge": 1000}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]},
+    "qwen2_vl-larger": {"image_processor_type": "Qwen2VLImageProcessor", "merge_size": 3, "patch_size": 3, "min_pixels": 7000, "max_pixels": 8000},
     "crop-alone": {"image_processor_type": "CLIPImageProcessor", "crop_size": {"height": 70, "width": 50}, "do_center_crop": True, "do_resize": False, "do_normalize": False, "do_rescale": False},
 }
 
@@ -260,6 +262,9 @@ def main():
                 image = torch.from_numpy(np.array(image)).permute(2, 0, 1).double()
             made = processor(image, return_tensors="np")
             x = made["pixel_values"][0].astype(np.float32)
+            if "image_grid_thw" in made:  # patches, [patches, channels*2*side*side], square by square
+                x, (_, down, across), side, n = made["pixel_values"].astype(np.float32), made["image_grid_thw"][0], config["patch_size"], config["merge_size"]
+                x = x.reshape(down // n, across // n, n, n, 3, 2, side, side)[..., 0, :, :].transpose(4, 0, 2, 5, 1, 3, 6).reshape(3, down * side, across * side)
             if "spatial_shapes" in made or "image_position_ids" in made:  # patches, [patches, side*side*channels], followed by patches that do not count
                 (down, across), side = made["spatial_shapes"][0] if "spatial_shapes" in made else made["image_position_ids"][0].max(0)[::-1] + 1, config["patch_size"]
                 x = x[: down * across].reshape(down, across, side, side, 3).transpose(4, 0, 2, 1, 3).reshape(3, down * side, across * side)

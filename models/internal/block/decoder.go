@@ -57,6 +57,8 @@ type Decoder struct {
 	// Whole is set for the layers in which the rows of a Soft also see those after them in the same Soft; nil: there are none. Such a Soft passes
 	// through the decoder as a whole.
 	Whole []bool
+	// Axes is whether rotary positions have axes, by which images are placed.
+	Axes bool
 	// ByLength is whether the frequencies of rotary positions depend on the length of the sequence.
 	ByLength bool
 	// Frequencies are those for a length, where a sequence whose frequencies change is computed again from its start; else nil.
@@ -205,6 +207,12 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 	}
 	if memory != nil {
 		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
+	}
+	if d.Axes {
+		var err error
+		if in.Positions, err = cache.Positions(batch, soft, d.Dim()); err != nil {
+			return err
+		}
 	}
 	bias := d.Bias.mask(ws, batch, cache) // [1 or sequences, heads, queries, keys]
 	var spans []transformer.Span

@@ -37,6 +37,7 @@ type RopeFields struct {
 	Only         float64 // the base, whatever config.json says beside; 0: it says it
 	Sharpens     bool    // whether mscale_all_dim beside a scaling multiplies queries
 	Grows        bool    // whether queries grow with their positions
+	Sections     []int   // pairs that turn by each axis of an image, by default; nil: positions have no axes
 	Alpha        bool    // whether a field alpha beside the type dynamic makes frequencies that do not depend on the length
 }
 
@@ -220,7 +221,35 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 	if turned < dim/2 {
 		clear(c.Frequencies[turned:])
 	}
-	return c, s.scale(object, f, c, maxPositions)
+	if err := s.scale(object, f, c, maxPositions); err != nil || f.Sections == nil {
+		return c, err
+	}
+	if c.FrequenciesAt != nil {
+		return nil, object.Errorf("rope_type", "not supported with images")
+	}
+	c.Axes, err = object.axes(dim/2, f.Sections)
+	return c, err
+}
+
+// axes returns the axis by which each pair of features turns where tokens of images have positions in time, down and across. Every third pair turns by the
+// row and every third by the column, as many as mrope_section says, or else sections.
+func (d Document) axes(pairs int, sections []int) ([]uint8, error) {
+	const field = "mrope_section"
+	if d.Has(field) {
+		if err := d.Field(field, &sections); err != nil {
+			return nil, err
+		}
+	}
+	if d.IsNull(field) || len(sections) < 3 || min(sections[1], sections[2]) < 0 {
+		return nil, d.Errorf(field, "want three numbers of pairs")
+	}
+	axes := make([]uint8, pairs)
+	for i := range axes {
+		if axis := i % 3; axis > 0 && i/3 < sections[axis] {
+			axes[i] = uint8(axis)
+		}
+	}
+	return axes, nil
 }
 
 // queryScale is what queries at a position are multiplied by: 1 within the length trained on, and then slowly more. original is that

@@ -50,6 +50,8 @@ func torchaoScheme(d configuration.Document) (scheme, []string, error) {
 	}
 	known, ok := torchaoTypes[about.Type]
 	switch {
+	case about.Type == "Int4WeightOnlyConfig":
+		return nil, nil, of.Errorf("_type", "its tensors are packed for one accelerator: want those of IntxWeightOnlyConfig with weight_dtype int4")
 	case !ok:
 		return nil, nil, of.Errorf("_type", "want integers with a byte each")
 	case about.Version != 2:

@@ -33,10 +33,11 @@ type Processor struct {
 	unrounded    bool // resized values are not rounded to whole numbers
 	patch        int  // side of a patch, of which an image has at most patches; 0: all images have the same size
 	patches      int
-	tile         int   // side of the squares that images are cut into, and that each becomes as a whole; 0: images are not cut
-	grid         *grid // of LFM2-VL; nil: other models
-	split        bool  // images are cut; otherwise they are only the whole
-	pool         int   // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
+	tile         int    // side of the squares that images are cut into, and that each becomes as a whole; 0: images are not cut
+	grid         *grid  // of LFM2-VL; nil: other models
+	whole        *whole // of Qwen 2 VL; nil: other models
+	split        bool   // images are cut; otherwise they are only the whole
+	pool         int    // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
 }
 
 // config is the file. A field that is null is None there: the step is left out, or the number is missing.
@@ -63,6 +64,11 @@ type config struct {
 	Whole     json.RawMessage                  `json:"use_square_size"`     // of CLIP
 	Tile      pyjson.Optional[json.RawMessage] `json:"max_image_size"`      // of Idefics 3
 	Split     pyjson.Optional[bool]            `json:"do_image_splitting"`  // of Idefics 3 and LFM2-VL
+
+	Merge       pyjson.Optional[int] `json:"merge_size"` // of Qwen 2 VL, as the following fields
+	Frames      pyjson.Optional[int] `json:"temporal_patch_size"`
+	LeastPixels *int                 `json:"min_pixels"`
+	MostPixels  *int                 `json:"max_pixels"`
 
 	EncoderPatch pyjson.Optional[int]     `json:"encoder_patch_size"` // of LFM2-VL, as the following fields
 	Downsample   pyjson.Optional[int]     `json:"downsample_factor"`
@@ -106,6 +112,9 @@ var (
 	// panned has images of one size, and crops of wide and high ones, which are refused.
 	panned = "Gemma3"
 
+	// areas keeps the shape of images; the file limits their pixels.
+	areas = "Qwen2VL"
+
 	classes = map[string]defaults{
 		"Idefics3":  {`{"longest_edge": 1456}`, "", Lanczos, false, half, half, true, false, false},
 		"SmolVLM":   {`{"longest_edge": 1456}`, "", Lanczos, false, half, half, true, false, false},
@@ -117,6 +126,7 @@ var (
 		panned:      {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true, false, false},
 		gridded:     {"", "", Bilinear, false, half, half, true, false, false},
 		squares:     {"", "", Bicubic, false, []float64{0, 0, 0}, []float64{1, 1, 1}, true, false, true},
+		areas:       {"", "", Bicubic, false, clipMean, clipStd, false, false, false},
 		"CLIP":      {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false, false, false},
 	}
 )
@@ -176,6 +186,9 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 	}
 	if class == "CLIP" && truthy(c.Whole) { // then the class's own size counts
 		c.Size = pyjson.Optional[json.RawMessage]{Present: true, Value: json.RawMessage(classes["ViT"].size)}
+	}
+	if class == areas {
+		return p.configureWhole(c)
 	}
 	var err error
 	if p.size, err = size("size", c.Size.Or(json.RawMessage(d.size)), c.Square.Or(d.square).Value); err != nil {
@@ -289,8 +302,11 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 
 // Square returns the number of pixels on each side of the square for a token, or 0 if images do not become tokens.
 func (p *Processor) Square() int {
-	if p.grid != nil {
+	switch {
+	case p.grid != nil:
 		return p.grid.side()
+	case p.whole != nil:
+		return p.whole.side
 	}
 	return p.patch * p.pool
 }
@@ -326,11 +342,18 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 func (p *Processor) prepared(m *RGB) (*RGB, error) {
 	var err error
 	if p.resize {
-		w, h := p.size.of(m.W, m.H)
-		if p.pool > 0 {
+		var w, h int
+		switch {
+		case p.whole != nil:
+			if w, h, err = p.whole.size(m.W, m.H); err != nil {
+				return nil, err
+			}
+		case p.pool > 0:
 			w, h = p.squaresSize(m.W, m.H)
-		} else if p.patch > 0 {
+		case p.patch > 0:
 			w, h = p.flexibleSize(m.W, m.H)
+		default:
+			w, h = p.size.of(m.W, m.H)
 		}
 		if m, err = m.Resize(w, h, p.filter); err != nil {
 			return nil, err

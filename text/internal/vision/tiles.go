@@ -32,7 +32,7 @@ func (p *Picture) Texts() []string {
 	if p.processor.grid != nil {
 		return p.gridTexts()
 	}
-	if p.processor.Spelled() {
+	if p.processor.Spelled() || p.processor.whole != nil { // the template, or what reads the prompt, writes what is around an image
 		return []string{"", ""}
 	}
 	if p.processor.tile == 0 {

@@ -252,6 +252,8 @@ func TestRefused(t *testing.T) {
 		"null resample": `{"image_processor_type": "ViTImageProcessor", "resample": null}`, "null size": `{"image_processor_type": "CLIPImageProcessor", "size": null}`, "null crop_size": `{"image_processor_type": "CLIPImageProcessor", "crop_size": null}`,
 		"null factor": `{"image_processor_type": "ViTImageProcessor", "rescale_factor": null}`, "null mean": `{"image_processor_type": "ViTImageProcessor", "image_mean": null}`, "no crop_size": `{"image_processor_type": "ViTImageProcessor", "do_center_crop": true}`,
 		"size text": `{"image_processor_type": "ViTImageProcessor", "size": "224"}`, "crop": `{"image_processor_type": "CLIPImageProcessor", "crop_size": {"shortest_edge": 3}}`,
+		"area": `{"image_processor_type": "Qwen2VLImageProcessor", "size": {"shortest_edge": 3136}}`, "no area": `{"image_processor_type": "Qwen2VLImageProcessor", "size": 224}`, "sides for an area": `{"image_processor_type": "Qwen2VLImageProcessor", "size": {"height": 20, "width": 20}}`,
+		"area beyond limits": `{"image_processor_type": "Qwen2VLImageProcessor", "max_pixels": 1099511627776}`, "frames": `{"image_processor_type": "Qwen2VLImageProcessor", "temporal_patch_size": 1}`, "merge_size": `{"image_processor_type": "Qwen2VLImageProcessor", "merge_size": 0}`,
 		"resample unrounded": `{"image_processor_type": "DINOv3ViTImageProcessor", "resample": 1}`, "no rescale unrounded": `{"image_processor_type": "DINOv3ViTImageProcessor", "do_rescale": false}`,
 	} {
 		if _, err := NewProcessor([]byte(config)); !errors.Is(err, fault.ErrConfig) {
@@ -306,6 +308,32 @@ func TestFields(t *testing.T) {
 	}
 	if _, _, _, err := p.Pixels(picture); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("an image that is not whole patches: error %v", err)
+	}
+}
+
+// TestAreas: the size of an image is whole tokens within the limits of its area, and an image whose sides differ too much is an error before it is
+// resized. The sizes are those of transformers' smart_resize.
+func TestAreas(t *testing.T) {
+	published := &whole{side: 32, least: 65536, most: 16777216}
+	small := &whole{side: 8, least: 256, most: 4096}
+	for _, c := range []struct {
+		*whole
+		w, h, width, height int
+	}{
+		{published, 1, 1, 256, 256}, {published, 1, 200, 32, 3648}, {published, 640, 480, 640, 480}, {published, 656, 496, 640, 512}, {published, 5000, 4000, 4576, 3648}, {published, 10000, 100, 9984, 96}, {small, 97, 61, 80, 48}, {small, 20, 12, 16, 16}, {small, 12, 20, 16, 16},
+		{small, 4, 4, 16, 16}, {&whole{side: 32, least: 1, most: 4096}, 10, 90, 32, 32},
+	} {
+		if w, h, err := c.size(c.w, c.h); err != nil || w != c.width || h != c.height {
+			t.Errorf("%d x %d pixels become %d x %d, %v, want %d x %d", c.w, c.h, w, h, err, c.width, c.height)
+		}
+	}
+	for _, c := range []struct {
+		*whole
+		w, h int
+	}{{published, 1, 201}, {published, 201, 1}, {&whole{side: 2048, least: mostTiled, most: mostTiled}, 1, 200}} {
+		if w, h, err := c.size(c.w, c.h); !errors.Is(err, fault.ErrImage) {
+			t.Errorf("%d x %d pixels become %d x %d, %v, want a fault.ErrImage", c.w, c.h, w, h, err)
+		}
 	}
 }
 
