@@ -81,7 +81,7 @@ func allocateRegisters(fn *ir.Function) error {
 			}
 		}
 		if fewest == 0 {
-			return fmt.Errorf("%s: out of registers of kind %d: %s", fn.Name, next.Kind(), pressure(fn, next.Kind()))
+			return fmt.Errorf("%s: more registers are live at the same time than there are: %s", fn.Name, pressure(fn, next.Kind()))
 		}
 		p := free[next][0]
 		delete(free, next)
@@ -114,7 +114,7 @@ func pressure(fn *ir.Function, k reg.Kind) string {
 			most, where = live, i.Opcode
 		}
 	}
-	return fmt.Sprintf("%d are live after %s, and there are %d", most, where, len(physical(k)))
+	return fmt.Sprintf("of kind %d, %d after %s, and there are %d", k, most, where, len(physical(k)))
 }
 
 func join(apart map[reg.ID]map[reg.ID]bool, a, b reg.ID) {

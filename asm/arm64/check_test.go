@@ -182,6 +182,7 @@ func everything(f *Function) {
 	f.MOVBLoad(At(p, 4095), d)
 	f.FMOVSFromGP(n, x)
 	f.LoadConst([4]uint32{1, 2, 3, 4}, x)
+	f.Undefine(w)
 	f.VFADD(f.Const([4]uint32{5, 6, 7, 8}).S4(), w.S4(), x.S4())
 	f.B("end")
 	f.Label("end")

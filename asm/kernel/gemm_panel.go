@@ -89,6 +89,7 @@ func (g *panel) rows(width int) {
 		sum:     t.loop,
 		endRows: func(last func(i int)) { t.endRows(c, last) },
 		next: func(h vec.Int) {
+			t.a.Passed(h)
 			left := m.Int()
 			g.SubtractInt(left, h)
 			m.Put(left)
