@@ -4,18 +4,17 @@ import "math"
 
 // This file decides whether proposals of a draft model save time, and how many to make.
 
-// line predicts the seconds of a step from its rows, with a fit to the last steps.
+// line predicts y from x, such as the seconds of a step from its rows, with a fit to what it learned last. It never falls.
 type line struct{ n, x, y, xx, xy float64 }
 
-// learn takes in a step.
-func (f *line) learn(rows, seconds float64) {
-	const keep = 0.95 // of what is known
-	f.n, f.x, f.y = keep*f.n+1, keep*f.x+rows, keep*f.y+seconds
-	f.xx, f.xy = keep*f.xx+rows*rows, keep*f.xy+rows*seconds
+// learn takes in a pair, and keeps a share of what is known.
+func (f *line) learn(x, y, keep float64) {
+	f.n, f.x, f.y = keep*f.n+1, keep*f.x+x, keep*f.y+y
+	f.xx, f.xy = keep*f.xx+x*x, keep*f.xy+x*y
 }
 
-// at returns the seconds of a step, 0 if they are not known.
-func (f *line) at(rows float64) float64 {
+// at returns y at x, 0 if nothing is known.
+func (f *line) at(x float64) float64 {
 	if f.n == 0 {
 		return 0
 	}
@@ -24,8 +23,11 @@ func (f *line) at(rows float64) float64 {
 		slope = max(0, (f.n*f.xy-f.x*f.y)/spread)
 	}
 	mean := f.x / f.n
-	return max(f.y/f.n+slope*(rows-mean), f.y/f.n*0.05)
+	return max(f.y/f.n+slope*(x-mean), f.y/f.n*0.05)
 }
+
+// keepSteps is the share of what is known of the times of steps that a further step leaves.
+const keepSteps = 0.95
 
 // gain estimates the time that proposals take and save.
 type gain struct {

@@ -18,8 +18,8 @@ func TestGain(t *testing.T) {
 		g := gain{rate: c.rate}
 		for i := range 40 {
 			rows := float64(c.texts * (1 + i%5))
-			g.target.learn(rows, c.base+c.row*rows)
-			g.draft.learn(float64(c.texts*(1+i%2)), c.draft)
+			g.target.learn(rows, c.base+c.row*rows, keepSteps)
+			g.draft.learn(float64(c.texts*(1+i%2)), c.draft, keepSteps)
 		}
 		if got := g.size(c.texts, 8); got < c.least || got > c.most {
 			t.Errorf("%s: %d, want %d to %d", c.name, got, c.least, c.most)

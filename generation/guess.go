@@ -111,7 +111,7 @@ func (g *guesser) pass(l *loop) {
 		g.failed(l)
 		return
 	}
-	g.draft.learn(float64(len(st.Tokens)), time.Since(begin).Seconds())
+	g.draft.learn(float64(len(st.Tokens)), time.Since(begin).Seconds(), keepSteps)
 	vocab := g.stepper.Model.Vocab()
 	more := g.jobs[:0]
 	w := takeScratch()

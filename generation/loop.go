@@ -192,15 +192,15 @@ func (l *loop) keep(text passage, h, guess *transformer.History) *prefix {
 // pass runs the step that is planned, and chooses what comes next.
 func (l *loop) pass() {
 	for {
-		decoding, pieces := l.lay()
+		decoding, pieces, depth := l.lay()
 		begin := time.Now()
 		logits, err := l.stepper.Run(l.step)
 		switch {
 		case err == nil:
 			took := time.Since(begin)
-			l.pace.learn(took, decoding, pieces)
+			l.pace.learn(took, decoding, pieces, depth)
 			if pieces == 0 {
-				l.guess.target.learn(float64(len(l.step.Tokens)), took.Seconds())
+				l.guess.target.learn(float64(len(l.step.Tokens)), took.Seconds(), keepSteps)
 			}
 			l.s.mu.Lock()
 			l.s.stats.Steps++

@@ -26,29 +26,29 @@ func testPace(t *testing.T, beside float64) {
 	}
 	p := pace{stall: 3}
 	learn := func(decoding, pieces int) {
-		p.learn(time.Duration(seconds(decoding, pieces)*1e9), decoding, pieces)
+		p.learn(time.Duration(seconds(decoding, pieces)*1e9), decoding, pieces, 0)
 	}
 	// share is what the steps of some texts beside prompts take of what they may, on the average and at most.
 	share := func(decoding, prompts int, longer float64) (mean, worst float64, full bool) {
 		const steps = 64
-		n := p.room(decoding, prompts, most)
-		p.learn(time.Duration(4*seconds(decoding, n)*1e9), decoding, n)
+		n := p.room(decoding, prompts, most, 0)
+		p.learn(time.Duration(4*seconds(decoding, n)*1e9), decoding, n, 0)
 		for range steps {
-			learn(decoding, p.room(decoding, prompts, most))
+			learn(decoding, p.room(decoding, prompts, most, 0))
 		}
 		for range steps {
-			n := p.room(decoding, prompts, most)
+			n := p.room(decoding, prompts, most, 0)
 			x := seconds(decoding, n) / (longer * seconds(decoding, 0))
 			mean, worst, full = mean+x/steps, max(worst, x-perRow/seconds(decoding, 0)/longer), full || n == most
 			learn(decoding, n)
 		}
 		return mean, worst, full
 	}
-	if n := p.room(0, 3, most); n != most {
+	if n := p.room(0, 3, most, 0); n != most {
 		t.Errorf("room %d with no text, want %d", n, most)
 	}
 	learn(0, most)
-	if n := p.room(1, 1, most); n != 0 {
+	if n := p.room(1, 1, most, 0); n != 0 {
 		t.Errorf("room %d before a step without prompts, want none", n)
 	}
 	learn(1, 0)
@@ -64,6 +64,30 @@ func testPace(t *testing.T, beside float64) {
 		mean, worst, full := share(1, prompts, p.stall*longer)
 		if worst > 1.05 || !full && mean < 0.9 {
 			t.Errorf("a text beside %d prompts, %g s for themselves: steps take %.3f of what they may, %.3f at most except for a token", prompts, beside, mean, worst)
+		}
+	}
+}
+
+// TestPaceDeeper: attention makes tokens take longer the more of a prompt has passed. Steps still take what they may, from the first one of
+// the next prompt on.
+func TestPaceDeeper(t *testing.T) {
+	const decoding, base, perRow, perKey, long, most = 16, 15e-3, 0.5e-3, 0.5e-6, 2000, 512
+	p := pace{stall: 2.5}
+	seconds := func(pieces, depth int) float64 {
+		return base + float64(pieces)*(perRow+perKey*float64(depth))
+	}
+	for prompt := range 3 {
+		for range 20 {
+			p.learn(time.Duration(seconds(0, 0)*1e9), decoding, 0, 0)
+		}
+		for depth := 0; depth < long; {
+			n := min(p.room(decoding, 1, most, depth), long-depth)
+			took := seconds(n, depth)
+			if share := (took - seconds(1, depth) + base) / (p.stall * base); prompt > 0 && (share > 1.03 || depth > 200 && depth+n < long && share < 0.9) {
+				t.Errorf("prompt %d: a step of %d tokens after %d takes %.3f of what it may except for a token", prompt, n, depth, share)
+			}
+			p.learn(time.Duration(took*1e9), decoding, n, depth)
+			depth += n
 		}
 	}
 }

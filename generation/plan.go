@@ -33,14 +33,14 @@ func (l *loop) plan() bool {
 	if decoding <= draftedTexts {
 		l.guess.propose(l, min(l.s.c.Draft, room/max(decoding, 1)-1))
 	}
-	room = l.pace.room(decoding, len(l.running)-decoding, max(room-decoding, leastPiece))
-	prompts := len(l.jobs)
+	texts, passed := len(l.jobs), 0
 	for _, j := range l.running {
 		if !j.decodes() {
-			l.jobs = append(l.jobs, j)
+			l.jobs, passed = append(l.jobs, j), passed+j.history.Len()
 		}
 	}
-	l.share(l.jobs[prompts:], room)
+	prompts := l.jobs[texts:]
+	l.share(prompts, l.pace.room(decoding, len(prompts), max(room-decoding, leastPiece), passed/max(len(prompts), 1)))
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return len(j.piece) == 0 })
 	slices.SortStableFunc(l.jobs, func(a, b *job) int { return cmp.Compare(a.adapter, b.adapter) }) // whose rows are multiplied together
 	return len(l.jobs) > 0
@@ -83,8 +83,8 @@ func (l *loop) share(prompts []*job, room int) {
 	}
 }
 
-// lay makes the step from the pieces.
-func (l *loop) lay() (decoding, pieces int) {
+// lay makes the step from the pieces. depth is how many tokens come before those of pieces of prompts, on average.
+func (l *loop) lay() (decoding, pieces, depth int) {
 	st := &l.step
 	st.Tokens, st.Past, st.Soft, st.Want, l.lengths = st.Tokens[:0], st.Past[:0], st.Soft[:0], st.Want[:0], l.lengths[:0]
 	dim := l.s.c.Model.Dim()
@@ -100,12 +100,12 @@ func (l *loop) lay() (decoding, pieces int) {
 		if j.decodes() {
 			decoding++
 		} else {
-			pieces += len(j.piece)
+			pieces, depth = pieces+len(j.piece), depth+len(j.piece)*j.history.Len()
 		}
 	}
 	st.Batch = st.Batch.Reuse(l.lengths...)
 	l.recall()
-	return decoding, pieces
+	return decoding, pieces, depth / max(pieces, 1)
 }
 
 // recall gives the step the memories of texts that begin. Other texts have theirs in their histories.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,57 +165,102 @@ func BenchmarkPieces(b *testing.B) {
 	}
 }
 
-// BenchmarkLongPrompt is what 8 texts that are being generated and a prompt of 4,096 tokens cost each other: the time between
-// tokens before the prompt comes, and while it is computed, and the time of the prompt beside that of the prompt alone.
+// BenchmarkLongPrompt is what 16 texts that are being generated and a prompt of 2,000 tokens cost each other, for several values of
+// SchedulerConfig.Stall or that of -stall: the gaps between tokens before the prompt comes and while it is computed, and the time to the
+// prompt's first token beside that of the prompt alone.
 func BenchmarkLongPrompt(b *testing.B) {
-	const long, streams, depth = 4096, 8, 64
-	m, r := benchLM(b), rand.New(rand.NewPCG(5, 6))
-	s := benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true, Draft: -1, Stall: *benchStall})
-	var calm, disturbed, prompt, quotient []float64
-	for b.Loop() {
-		alone := times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()
-		ctx, cancel := context.WithCancel(context.Background())
-		var mu sync.Mutex
-		into := &calm
-		var wg sync.WaitGroup
-		var begun atomic.Int32 // texts with a token
-		for range streams {
-			wg.Go(func() {
-				before := time.Time{}
-				for range s.Generate(ctx, generation.Request{Prompt: benchTokens(rand.New(rand.NewPCG(7, 8)), m, depth)}) {
-					now := time.Now()
-					if mu.Lock(); !before.IsZero() {
-						*into = append(*into, now.Sub(before).Seconds())
-					} else {
-						begun.Add(1)
-					}
-					before = now
-					mu.Unlock()
-				}
-			})
-		}
-		for begun.Load() < streams { // until their prompts are through
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(500 * time.Millisecond)
-		mu.Lock()
-		calm = nil
-		mu.Unlock()
-		time.Sleep(2 * time.Second)
-		mu.Lock()
-		into = &disturbed
-		mu.Unlock()
-		took := times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()
-		cancel()
-		wg.Wait()
-		prompt, quotient = append(prompt, took), append(quotient, took/alone)
+	m := benchLM(b)
+	stalls := []float64{1.5, 2, 2.5, 3, 4}
+	if *benchStall != 0 {
+		stalls = []float64{*benchStall}
 	}
-	b.ReportMetric(1e3*quantile(calm, 0.5), "ms/token-before")
-	b.ReportMetric(1e3*quantile(disturbed, 0.99), "p99-ms/token-beside")
-	b.ReportMetric(1e3*quantile(disturbed, 0.5), "p50-ms/token-beside")
-	b.ReportMetric(quantile(disturbed, 0.99)/quantile(calm, 0.5), "times-p99")
-	b.ReportMetric(quantile(prompt, 0.5), "s/prompt")
-	b.ReportMetric(quantile(quotient, 0.5), "times-prompt")
+	for _, stall := range stalls {
+		b.Run(fmt.Sprintf("stall=%g", stall), func(b *testing.B) {
+			const long, streams = 2000, 16
+			r := rand.New(rand.NewPCG(5, 6))
+			s := benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true, Draft: -1, Stall: stall})
+			var calm, beside, quotient []float64
+			for b.Loop() {
+				alone := times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()
+				w := watchGaps(b, m, s, streams)
+				w.during(func() { time.Sleep(time.Second) })
+				calm = append(calm, w.during(func() { time.Sleep(time.Second) })...)
+				beside = append(beside, w.during(func() {
+					quotient = append(quotient, times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()/alone)
+				})...)
+				w.stop()
+			}
+			usual := quantile(calm, 0.5)
+			b.ReportMetric(1e3*usual, "ms/gap")
+			for _, p := range []float64{0.5, 0.95, 0.99, 1} {
+				b.ReportMetric(quantile(beside, p)/usual, fmt.Sprintf("times-gap-p%g", 100*p))
+			}
+			b.ReportMetric(quantile(quotient, 0.5), "times-prompt")
+		})
+	}
+}
+
+// gapWatch measures the gaps between the tokens of texts.
+type gapWatch struct {
+	mu   sync.Mutex
+	gaps []tokenGap
+	last []time.Time // when each text had its last token
+	stop func()      // ends the texts
+}
+
+type tokenGap struct{ from, to time.Time }
+
+// watchGaps begins texts, and returns once each has a token.
+func watchGaps(b *testing.B, m *models.Model, s *generation.Scheduler, texts int) *gapWatch {
+	const depth = 64
+	w := &gapWatch{last: make([]time.Time, texts)}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	w.stop = func() { cancel(); running.Wait() }
+	begun := make(chan struct{}, texts)
+	for i := range texts {
+		prompt := benchTokens(rand.New(rand.NewPCG(7, uint64(i))), m, depth)
+		running.Go(func() {
+			for range s.Generate(ctx, generation.Request{Prompt: prompt}) {
+				w.mu.Lock()
+				now := time.Now()
+				if w.last[i].IsZero() {
+					begun <- struct{}{}
+				} else {
+					w.gaps = append(w.gaps, tokenGap{w.last[i], now})
+				}
+				w.last[i] = now
+				w.mu.Unlock()
+			}
+		})
+	}
+	for range texts {
+		<-begun
+	}
+	return w
+}
+
+// during returns the seconds of the gaps that have a part of the time in which do runs.
+func (w *gapWatch) during(do func()) (seconds []float64) {
+	begin := time.Now()
+	do()
+	end := time.Now()
+	for {
+		w.mu.Lock()
+		if !slices.ContainsFunc(w.last, end.After) {
+			break
+		}
+		w.mu.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	defer w.mu.Unlock()
+	for _, g := range w.gaps {
+		if g.to.After(begin) && g.from.Before(end) {
+			seconds = append(seconds, g.to.Sub(g.from).Seconds())
+		}
+	}
+	w.gaps = nil
+	return seconds
 }
 
 // BenchmarkProposals generates a text of 512 tokens with proposals of what it had before and without, in turn: one that

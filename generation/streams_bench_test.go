@@ -20,7 +20,7 @@ var (
 	benchModel   = flag.String("model", "", "the model, a folder or a .gguf `file`, of benchmarks; none: a small one of random weights")
 	benchWeights = flag.String("weights", "f32", "the format of its weights")
 	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
-	benchStall   = flag.Float64("stall", 0, "SchedulerConfig.Stall of BenchmarkLongPrompt")
+	benchStall   = flag.Float64("stall", 0, "SchedulerConfig.Stall of BenchmarkLongPrompt; 0: several")
 )
 
 // benchLM returns the model that the flags name.

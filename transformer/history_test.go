@@ -142,6 +142,26 @@ func TestHistoryAlone(t *testing.T) {
 }
 
 // TestPagesLimit: where the limit does not allow more rows it is an error, after which everything goes on.
+// TestInt8Bytes: keys and values in int8 take no more than in q8_0, which has 34 bytes for 32 numbers, where a head has at least 64: what is
+// stated for a row, and what the pages of full histories use.
+func TestInt8Bytes(t *testing.T) {
+	const texts, rows, kvHeads = 3, 2 * tf.PageRows, 2
+	for _, headDim := range []int{64, 80, 128, 256} {
+		s := newStack(t, tf.LayerConfig{Self: tf.AttentionConfig{Dim: 16, Heads: 4, KVHeads: kvHeads, HeadDim: headDim},
+			FeedForward: tf.FeedForwardConfig{Hidden: 16, Activation: kernels.ActGELU}, Norm: tf.NormConfig{Eps: 1e-6, RMS: true}, NormFirst: true})
+		pages := tftest.Must(tf.NewPages(tf.PagesConfig{Format: kernels.FormatInt8}))(t)
+		x := tftest.Normal(3, texts*rows*s.Dim)
+		tftest.NoError(t, s.Forward(new(tf.Workspace), make([]float32, len(x)), tf.LayerInput{X: x, Batch: tf.Uniform(texts, rows), Mask: tf.Causal()}, pages.Cache(texts)))
+		row := s.Layers[0].CacheBytes(kernels.FormatInt8)
+		if q8 := int64(2 * kvHeads * headDim * 34 / 32); row > q8 {
+			t.Errorf("heads of %d: %d bytes for a row, %d in q8_0", headDim, row, q8)
+		}
+		if want := row * texts * rows * int64(len(s.Layers)); pages.Used() != want {
+			t.Errorf("heads of %d: pages use %d bytes, want %d", headDim, pages.Used(), want)
+		}
+	}
+}
+
 func TestPagesLimit(t *testing.T) {
 	s := newStack(t, twinLayers()["pre-norm GELU"])
 	ws := new(tf.Workspace)

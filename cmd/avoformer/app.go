@@ -72,7 +72,7 @@ func oneLine(err error) string {
 
 // flagNames are the flags of options whose names differ from those in Go by more than hyphens.
 var flagNames = map[string]string{"WeightFormat": "weights", "WeightFormats": "weights", "Format": "weights", "Pattern": "weights", "CacheFormat": "cache", "PromptFormat": "prompts",
-	"Adapters": "adapter", "Adapter.Name": "named-adapter", "CacheMemory": "cache-memory", "Language": "to"}
+	"Adapters": "adapter", "Adapter.Name": "named-adapter", "CacheMemory": "cache-memory", "CacheKept": "cache-kept", "Language": "to"}
 
 // withFlag returns the text of an error in one line, with the flag as it was typed in place of the option's name in Go.
 func (a *app) withFlag(err error) string {

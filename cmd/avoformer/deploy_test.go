@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/internal/tftest"
 )
 
 // serveFlags returns the flags of serve, with a function that reads its arguments.
@@ -79,5 +81,22 @@ func TestDeployed(t *testing.T) {
 		if patience, err := time.ParseDuration(string(m[1]) + "s"); err != nil || patience <= s.pause+s.grace {
 			t.Errorf("%s: ended after %s, -pause and -grace are %s", c.file, patience, s.pause+s.grace)
 		}
+	}
+}
+
+// TestServeCache: the flags for the memory of keys and values reach the options of generators, for one model or all.
+func TestServeCache(t *testing.T) {
+	f, s := serveFlags(t)
+	tftest.NoError(t, f.FlagSet.Parse([]string{"-cache-memory", "30", "-cache-kept", "7", "-cache-kept", "other=3"}))
+	tftest.NoError(t, s.plan(new(app), []string{testdata + "generate", "other=" + testdata + "generate", testdata + "embed"}))
+	for i, want := range [][2]int64{{30 << 20, 7 << 20}, {30 << 20, 3 << 20}, {}} {
+		if o := s.models[i].Options; o.CacheMemory != want[0] || o.CacheKept != want[1] {
+			t.Errorf("model %d: CacheMemory %d, CacheKept %d, want %d", i, o.CacheMemory, o.CacheKept, want)
+		}
+	}
+	f, s = serveFlags(t)
+	tftest.NoError(t, f.FlagSet.Parse([]string{"-cache-kept", "many"}))
+	if err := s.plan(new(app), []string{testdata + "generate"}); err == nil || !strings.Contains(err.Error(), `-cache-kept "many"`) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -61,6 +61,7 @@ type memoryHere struct {
 	Limit   int64 `json:"limit"`
 	Limited bool  `json:"limited_by_cgroup"`
 	Cache   int64 `json:"cache,omitempty"` // the default for keys and values
+	Kept    int64 `json:"kept,omitempty"`  // of them: the default for those of finished texts
 }
 
 func info(a *app, args []string) error {
@@ -188,7 +189,7 @@ func (i *folderInfo) model() error {
 	if limit, limited := replica.Memory(); limit > 0 {
 		i.Here = &memoryHere{Limit: limit, Limited: limited}
 		if m.LM != nil {
-			i.Here.Cache, _ = replica.Cache(limit, m.Footprint.Weights+replica.Steps(m.LM.Dim(), m.LM.Vocab(), 1), 1)
+			i.Here.Cache, i.Here.Kept = replica.Cache(limit, m.Footprint.Weights+replica.Steps(m.LM.Dim(), m.LM.Vocab(), 1), 1)
 		}
 	}
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
@@ -345,7 +346,8 @@ func (h *memoryHere) cache() string {
 	if h.Cache == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", which leave at most %.0f MB for keys and values", float64(h.Cache)/1e6)
+	return fmt.Sprintf(", which leave at most %.0f MB for keys and values (serve -cache-memory), %.0f of them for finished texts that are kept (-cache-kept)",
+		float64(h.Cache)/1e6, float64(h.Kept)/1e6)
 }
 
 // batches describes the memory for texts that are computed at the same time.

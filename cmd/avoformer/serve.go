@@ -37,6 +37,7 @@ type serving struct {
 	long, images        perModel
 	threads, length     perModel
 	cache, cacheMemory  perModel
+	cacheKept           perModel
 	replicas            replicas
 	copyWeights         bool
 	stride              int
@@ -152,6 +153,8 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.cache, "cache", cacheUsage+eachUsage)
 	f.Var(&s.cacheMemory, "cache-memory", "most `MiB` of keys and values of a generator: of the texts in progress, and of finished ones that are kept for prompts that begin alike; "+
 		"default: an equal part of what weights and computing leave of the memory that the machine and its cgroups allow, of which finished texts fill at most 1 GiB"+eachUsage)
+	f.Var(&s.cacheKept, "cache-kept", "most `MiB` of -cache-memory that are full so that finished texts are kept; they give way to texts in progress; default: all of -cache-memory, "+
+		"or 1 GiB at most without that flag"+eachUsage)
 	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
 	f.Var(&s.long, "long", "what happens to texts that are too long: `cut`, refuse, or, for vectors, split, which returns the mean of the windows"+eachUsage)
@@ -239,7 +242,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	if err := s.nameAdapters(a); err != nil {
 		return err
 	}
-	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "cache": &s.cache, "cache-memory": &s.cacheMemory, "max-length": &s.length, "long": &s.long, "images": &s.images} {
+	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "cache": &s.cache, "cache-memory": &s.cacheMemory, "cache-kept": &s.cacheKept, "max-length": &s.length, "long": &s.long, "images": &s.images} {
 		if unused := p.unused(); unused != "" {
 			return usagef("-%s %s: no model has that name", name, unused)
 		}
@@ -288,12 +291,16 @@ func (s *serving) planModel(a *app, m *serve.Model, o text.Options) (err error) 
 	if o.Model.CacheFormat, err = parseCache(s.cache.where(generates, m, "f32")); err != nil {
 		return err
 	}
-	memory := s.cacheMemory.where(generates, m, "0")
-	n, err := strconv.ParseUint(memory, 10, 40)
-	if err != nil {
-		return usagef("-cache-memory %q, want a whole number of MiB", memory)
+	for _, x := range []struct {
+		name, value string
+		to          *int64
+	}{{"cache-memory", s.cacheMemory.where(generates, m, "0"), &o.CacheMemory}, {"cache-kept", s.cacheKept.where(generates, m, "0"), &o.CacheKept}} {
+		n, err := strconv.ParseUint(x.value, 10, 40)
+		if err != nil {
+			return usagef("-%s %q, want a whole number of MiB", x.name, x.value)
+		}
+		*x.to = int64(n) << 20
 	}
-	o.CacheMemory = int64(n) << 20
 	for _, x := range []struct {
 		name, value string
 		to          *int

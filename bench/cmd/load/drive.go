@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,8 +30,8 @@ type plan struct {
 
 func (p *plan) check() error {
 	switch {
-	case p.kind != "embeddings" && p.kind != "embed" && p.kind != "chat":
-		return fmt.Errorf("-kind %q, want embeddings, embed or chat", p.kind)
+	case p.kind != "embeddings" && p.kind != "embed" && p.kind != "chat" && p.kind != "gaps":
+		return fmt.Errorf("-kind %q, want embeddings, embed, chat or gaps", p.kind)
 	case p.connections < 1 || p.texts < 1 || p.tokens < 1 || p.block <= 0 || p.warm < 0 || !(p.rate >= 0) || math.IsInf(p.rate, 0):
 		return errors.New("-connections, -texts, -tokens and -block are at least 1, -warm and -rate at least 0")
 	case p.shortest < 1 || p.longest < p.shortest:
@@ -189,22 +188,15 @@ func (c *caller) add(r result) {
 // ask sends a request and reads its answer.
 func (c *caller) ask(ctx context.Context, body []byte, began time.Time) {
 	r := result{began: began, units: c.texts}
-	req, err := http.NewRequestWithContext(ctx, "POST", c.target.url, bytes.NewReader(body))
+	resp, err := c.target.post(ctx, c.client, body)
 	if err == nil {
-		req.Header.Set("Content-Type", "application/json")
-		if c.target.key != "" {
-			req.Header.Set("Authorization", "Bearer "+c.target.key)
+		r.failed, r.refused = resp.StatusCode != http.StatusOK, resp.StatusCode == http.StatusTooManyRequests
+		if c.kind == "chat" {
+			r.units, r.first, err = pieces(resp.Body)
+		} else {
+			_, err = io.Copy(io.Discard, resp.Body)
 		}
-		var resp *http.Response
-		if resp, err = c.client.Do(req); err == nil {
-			r.failed, r.refused = resp.StatusCode != http.StatusOK, resp.StatusCode == http.StatusTooManyRequests
-			if c.kind == "chat" {
-				r.units, r.first, err = pieces(resp.Body)
-			} else {
-				_, err = io.Copy(io.Discard, resp.Body)
-			}
-			resp.Body.Close()
-		}
+		resp.Body.Close()
 	}
 	if err != nil && ctx.Err() != nil {
 		return
@@ -216,7 +208,16 @@ func (c *caller) ask(ctx context.Context, body []byte, began time.Time) {
 
 // pieces counts the tokens of a streamed answer, by its usage if it has one, else by its pieces.
 func pieces(body io.Reader) (tokens int, first time.Time, err error) {
-	told := 0
+	told, counted, err := eachPiece(body, func() {
+		if first.IsZero() {
+			first = time.Now()
+		}
+	})
+	return max(told, counted), first, err
+}
+
+// eachPiece calls piece for each piece of a streamed answer that has text. It returns the tokens that the answer says it has, and the pieces.
+func eachPiece(body io.Reader, piece func()) (told, pieces int, err error) {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
@@ -235,20 +236,19 @@ func pieces(body io.Reader) (tokens int, first time.Time, err error) {
 			} `json:"usage"`
 		}
 		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
-			return 0, first, err
+			return told, pieces, err
 		}
 		if chunk.Usage != nil {
 			told = chunk.Usage.Completion
 		}
 		for _, choice := range chunk.Choices {
 			if choice.Delta.Content+choice.Delta.Reasoning != "" {
-				if tokens++; first.IsZero() {
-					first = time.Now()
-				}
+				pieces++
+				piece()
 			}
 		}
 	}
-	return max(told, tokens), first, lines.Err()
+	return told, pieces, lines.Err()
 }
 
 // words are such as vocabularies have whole.

@@ -9,6 +9,10 @@
 // With -rate requests begin at random times, as many a second on average, whatever has been answered (an open
 // loop), and an answer's time counts from when its request was due, so that the times show when a server
 // falls behind.
+//
+// With -kind gaps, which is about chats too, -connections streams run while a prompt of -longest words comes: the gaps between the
+// tokens of the streams before it comes and while it is read, and the time to its first token beside that on an idle server. Servers get the field
+// ignore_eos, so that streams do not end.
 package main
 
 import (
@@ -30,6 +34,7 @@ type target struct {
 	name, url, model, key string
 	pid                   int // 0: unknown
 	rounds                []round
+	gaps                  []gapRound // of -kind gaps
 }
 
 func main() {
@@ -49,7 +54,7 @@ func run(ctx context.Context) error {
 		return err
 	})
 	p := plan{}
-	flag.StringVar(&p.kind, "kind", "embeddings", "what is sent: embeddings (OpenAI's), embed (text-embeddings-inference's) or chat (OpenAI's, streamed)")
+	flag.StringVar(&p.kind, "kind", "embeddings", "what is sent: embeddings (OpenAI's), embed (text-embeddings-inference's) chat (OpenAI's, streamed), or gaps (chats too)")
 	flag.IntVar(&p.connections, "connections", 8, "clients at a time; with -rate the most requests at a time")
 	flag.Float64Var(&p.rate, "rate", 0, "requests a second of an open loop; 0: a closed loop")
 	flag.DurationVar(&p.block, "block", 3*time.Second, "time per server and round")
@@ -68,12 +73,23 @@ func run(ctx context.Context) error {
 	}
 	for n := range *rounds {
 		for _, i := range rand.Perm(len(targets)) {
+			if p.kind == "gaps" {
+				r, err := p.measureGaps(ctx, targets[i], uint64(n))
+				if err != nil {
+					return err
+				}
+				targets[i].gaps = append(targets[i].gaps, r)
+				continue
+			}
 			r, err := p.measure(ctx, targets[i], uint64(n))
 			if err != nil {
 				return err
 			}
 			targets[i].rounds = append(targets[i].rounds, r)
 		}
+	}
+	if p.kind == "gaps" {
+		return printGaps(targets)
 	}
 	return print(targets, p.kind == "chat")
 }

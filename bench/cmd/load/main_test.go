@@ -148,3 +148,59 @@ func TestParse(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestGaps: the gaps of streams before a long prompt comes and beside it, and the times to its first token.
+func TestGaps(t *testing.T) {
+	const gap, slow, read = 5 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond
+	var reading, streams atomic.Int64
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Most   int  `json:"max_tokens"`
+			Ignore bool `json:"ignore_eos"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || !in.Ignore {
+			t.Errorf("%+v, %v", in, err)
+		}
+		send := func() {
+			io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n")
+			w.(http.Flusher).Flush()
+		}
+		if in.Most == 1 {
+			reading.Add(1)
+			time.Sleep(read)
+			if streams.Load() > 0 {
+				time.Sleep(2 * read)
+			}
+			send()
+			reading.Add(-1)
+			return
+		}
+		streams.Add(1)
+		defer streams.Add(-1)
+		for r.Context().Err() == nil {
+			time.Sleep(gap)
+			if reading.Load() > 0 {
+				time.Sleep(slow - gap)
+			}
+			send()
+		}
+	}))
+	defer h.Close()
+	p := testPlan()
+	p.kind = "gaps"
+	r, err := p.measureGaps(t.Context(), &target{name: "x", url: h.URL}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calm, beside := quantile(r.calm, 0.5), quantile(r.beside, 0.5); calm < 0.005 || beside < 0.02 || calm > beside {
+		t.Errorf("gaps of %g s, %g s beside the prompt", calm, beside)
+	}
+	if r.alone < 0.06 || r.loaded < 0.18 || r.alone > r.loaded {
+		t.Errorf("first tokens after %g s, %g s beside streams", r.alone, r.loaded)
+	}
+	refuses := httptest.NewServer(http.NotFoundHandler())
+	defer refuses.Close()
+	if _, err := p.measureGaps(t.Context(), &target{name: "x", url: refuses.URL}, 1); err == nil {
+		t.Error("a server that refuses is not an error")
+	}
+}
