@@ -15,7 +15,7 @@
 //   - generate.go: the loop over steps and choices: [Generate] for one text, [GenerateBatch] for several, each a [Request].
 //   - beam.go: [Beam], the search for the most likely text instead.
 //   - step.go: [Step], tokens of many sequences that pass through a model together.
-//   - scheduler.go: [Scheduler], many texts at once, of requests that come and go. loop.go has its loop; plan.go the contents of a step; job.go a request in progress; prefixes.go the histories that requests share; pace.go how much of the prompts a step takes. Proposals come from the text itself (draft.go), from a constraint that leaves one choice (forced.go) and from a draft model (guess.go, and guesses.go for one text); gain.go decides whether they pay.
+//   - scheduler.go: [Scheduler], many texts at once, of requests that come and go. loop.go has its loop; plan.go the contents of a step; job.go a request in progress; prefixes.go the histories that requests share; pace.go how much of the prompts a step takes. Proposals come from the text itself (draft.go), from a constraint that leaves one choice (forced.go), from a draft model (guess.go, and guesses.go for one text) and from a layer of the model that predicts further tokens (mtp.go, and following.go for one text); gain.go decides whether they pay.
 //
 // The package knows tokens, not text: package text has pipelines that do both.
 //

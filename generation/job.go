@@ -28,13 +28,14 @@ type job struct {
 	lookup  lookup
 	spell   trust // in proposals of the constraint
 	guesses guesses
+	mtp     following
 	adapter int   // beside the weights; 0: none
 	failed  error // of the hook, the constraint or StopWhen, while a step was planned
 }
 
 func newJob(ctx context.Context, r Request, adapter int, soft []softKey, whole bool) *job {
 	return &job{Request: r, soft: soft, whole: whole, adapter: adapter, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
-		lookup: lookup{trust: trust{size: firstDraft}}, spell: trust{size: mostTrust}, guesses: guesses{trust: trust{size: firstDraft}}}
+		lookup: lookup{trust: trust{size: firstDraft}}, spell: trust{size: mostTrust}, guesses: guesses{trust: trust{size: firstDraft}}, mtp: following{trust: trust{size: firstDraft}}}
 }
 
 // release gives back the histories.
@@ -42,6 +43,7 @@ func (j *job) release() {
 	j.history.Release()
 	j.history = nil
 	j.guesses.release()
+	j.mtp.release()
 }
 
 // left returns the number of tokens that must pass before the next one is chosen.

@@ -24,6 +24,7 @@ type loop struct {
 	memory   int64 // bytes that prefixes may make full
 	pace     pace
 	guess    guesser
+	mtp      mtp
 	abort    atomic.Bool
 
 	// Of the step that runs:
@@ -31,6 +32,7 @@ type loop struct {
 	memories models.Memory
 	jobs     []*job // with a piece in it
 	lengths  []int
+	from     []int // rows of each history before the step
 }
 
 func (l *loop) begin(s *Scheduler) {
@@ -39,6 +41,9 @@ func (l *loop) begin(s *Scheduler) {
 	l.prefixes = newPrefixes(prefixStep)
 	l.pace.stall = s.c.Stall
 	l.guess.begin(s)
+	if s.c.Draft > 0 && s.c.DraftModel == nil && predicts(s.c.Model) {
+		l.mtp.begin(s.c.Model, s.c.Threads, (s.c.Memory+3)/4, l.prefixes)
+	}
 	l.memory = cmp.Or(s.c.Kept, s.c.Memory, 1<<30)
 }
 
@@ -115,7 +120,11 @@ func (l *loop) start(j *job) bool {
 	if rows = min(rows, len(j.tokens)-1); found != nil && rows > 0 {
 		if h, err := found.history.Fork(rows); err == nil { // windows may have dropped rows
 			j.history, j.shared = h, rows
-			j.guesses.begin(found.guess, rows)
+			if l.mtp.layer != nil {
+				j.mtp.begin(found.guess, rows)
+			} else {
+				j.guesses.begin(found.guess, rows)
+			}
 		}
 	}
 	if j.history == nil {
@@ -172,7 +181,11 @@ func (l *loop) leave(j *job) {
 		j.release()
 		return
 	}
-	l.keep(j.passage(), j.history, j.guesses.history)
+	guess := j.guesses.history
+	if l.mtp.layer != nil {
+		guess = j.mtp.take()
+	}
+	l.keep(j.passage(), j.history, guess)
 }
 
 // prefixStep is the number of tokens after which a text gets another hash: texts that have fewer tokens in common do not find each other.
@@ -183,7 +196,7 @@ const mostPrefixes = 1 << 12
 
 func (l *loop) keep(text passage, h, guess *transformer.History) *prefix {
 	x := l.prefixes.add(text, h, guess)
-	for l.prefixes.count > mostPrefixes || l.prefixes.count > 1 && l.s.pages.Used()+l.guess.used() > l.memory {
+	for l.prefixes.count > mostPrefixes || l.prefixes.count > 1 && l.s.pages.Used()+l.guess.used()+l.mtp.used() > l.memory {
 		l.prefixes.dropOldest()
 	}
 	return x
@@ -201,12 +214,15 @@ func (l *loop) pass() {
 			l.pace.learn(took, decoding, pieces, depth)
 			if pieces == 0 {
 				l.guess.target.learn(float64(len(l.step.Tokens)), took.Seconds(), keepSteps)
+				l.mtp.target = l.guess.target
 			}
 			l.s.mu.Lock()
 			l.s.stats.Steps++
 			l.s.stats.PromptTokens += uint64(pieces)
 			l.s.mu.Unlock()
 			l.choose(logits)
+			l.mtp.follow(l.jobs, l.running, l.step.Batch, l.stepper.hidden, l.from)
+			l.countPasses()
 			return
 		case errors.Is(err, fault.ErrMemory) && (l.prefixes.dropOldest() || l.preempt()):
 		case len(l.jobs) > 1:
@@ -220,6 +236,14 @@ func (l *loop) pass() {
 			return
 		}
 	}
+}
+
+// countPasses counts those of the model's own layer.
+func (l *loop) countPasses() {
+	l.s.mu.Lock()
+	l.s.stats.DraftSteps += l.mtp.passes
+	l.s.mu.Unlock()
+	l.mtp.passes = 0
 }
 
 // passAlone runs the pieces of a failed step one by one, so that only the text that is the cause fails.
@@ -276,6 +300,8 @@ func (l *loop) choose(logits []float32) {
 			j.by.learn(len(proposed), accepted)
 			if j.by == &j.guesses.trust {
 				l.guess.learn(len(proposed), accepted)
+			} else if j.by == &j.mtp.trust {
+				l.mtp.learn(len(proposed), accepted)
 			}
 		}
 		l.settle(j, before, more)

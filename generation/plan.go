@@ -31,7 +31,10 @@ func (l *loop) plan() bool {
 	}
 	l.failPlanned()
 	if decoding <= draftedTexts {
-		l.guess.propose(l, min(l.s.c.Draft, room/max(decoding, 1)-1))
+		most := min(l.s.c.Draft, room/max(decoding, 1)-1)
+		l.guess.propose(l, most)
+		l.mtp.propose(l.jobs, most)
+		l.failPlanned()
 	}
 	texts, passed := len(l.jobs), 0
 	for _, j := range l.running {
@@ -87,12 +90,13 @@ func (l *loop) share(prompts []*job, room int) {
 func (l *loop) lay() (decoding, pieces, depth int) {
 	st := &l.step
 	st.Tokens, st.Past, st.Soft, st.Want, l.lengths = st.Tokens[:0], st.Past[:0], st.Soft[:0], st.Want[:0], l.lengths[:0]
+	l.from = l.from[:0]
 	dim := l.s.c.Model.Dim()
 	for _, j := range l.jobs {
 		from := len(st.Tokens)
 		st.Tokens = append(st.Tokens, j.piece...)
 		st.Soft = j.softRows(st.Soft, j.history.Len(), j.history.Len()+len(j.piece), from, dim)
-		st.Past = append(st.Past, j.history)
+		st.Past, l.from = append(st.Past, j.history), append(l.from, j.history.Len())
 		l.lengths = append(l.lengths, len(j.piece))
 		for row := from + j.left() - 1; row < len(st.Tokens); row++ { // none while more of the prompt is to come
 			st.Want = append(st.Want, row)

@@ -36,8 +36,9 @@ type SchedulerConfig struct {
 	Stall float64
 	// NoPrefixes keeps no histories of texts that have ended for requests that begin with the same tokens.
 	NoPrefixes bool
-	// Draft is the most tokens that are proposed at a time: from a [Proposer], or from an earlier place of the text with the same tokens
-	// before it. Proposals that the model would not have chosen are taken back. 0: 8; negative: none.
+	// Draft is the most tokens that are proposed at a time: from a [Proposer], from an earlier place of the text with the same tokens
+	// before it, or by the model's own layer that predicts further tokens, a [models.MultiTokenPredictor]. That layer proposes if it saves time, as a
+	// DraftModel does, which takes its place; a quarter of Memory is for its keys and values. Proposals that the model would not have chosen are taken back. 0: 8; negative: none.
 	Draft int
 	// DraftModel, unless nil, is a smaller model with the same vocabulary that proposes tokens too, if that takes less time than it saves.
 	// A quarter of Memory is for its keys and values. It does not change texts. It proposes none for requests with a Hook, or with a
@@ -114,7 +115,7 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 		return nil, err
 	}
 	memory := c.Memory
-	if c.DraftModel != nil {
+	if c.DraftModel != nil || c.Draft > 0 && predicts(c.Model) {
 		memory -= memory / 4
 	}
 	s := &Scheduler{c: c, pages: c.Model.NewPages(memory)}
@@ -247,7 +248,7 @@ func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
-	st.Waiting, st.PageBytes, st.PageLimit = len(s.queue), s.pages.Used()+s.loop.guess.used(), s.c.Memory
+	st.Waiting, st.PageBytes, st.PageLimit = len(s.queue), s.pages.Used()+s.loop.guess.used()+s.loop.mtp.used(), s.c.Memory
 	return st
 }
 

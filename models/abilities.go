@@ -32,6 +32,14 @@ type AdapterHolder interface {
 	Adapter(name string) (number int, ok bool)
 }
 
+// A MultiTokenPredictor is a [LanguageModel] with layers that predict further tokens, which [Options].MTP opens. Predictor returns nil if it was
+// opened without them.
+type MultiTokenPredictor interface{ Predictor() *Predictor }
+
+// A Predictor predicts the token after the next one, from the hidden state of a token and the next token. Its own hidden states serve as those of the
+// next prediction. See the methods NewPages, Predict and Logits.
+type Predictor = block.Predictor
+
 // A MemoryReader is a [LanguageModel] that may attend to a [Memory]. Without the method, a model takes a Memory or none.
 type MemoryReader interface{ AttendsToMemory() bool }
 

@@ -85,10 +85,26 @@ func newDeepSeekV3(c *Checkpoint) (*Model, error) {
 	if layer.Self.Rotary.Pairing = transformer.PairHalves; config.Interleaved {
 		layer.Self.Rotary.Pairing = transformer.PairNeighbours
 	}
-	c.Loader.Ignore(config.further()...)
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		return config.load(l, layer, i), 0
 	})
+	read := 0
+	if l := c.Loader.At("model.layers.%d.", config.Layers); c.options.MTP && config.More > 0 && l.Has("eh_proj.weight") {
+		read, d.Next = 1, config.predictor(l, d, layer)
+		l.Ignore("embed_tokens.*", "shared_head.head.*") // copies of those of the model
+	}
+	c.Loader.Ignore(config.further(read)...)
+	return c.decoderModel(d, config.Tied)
+}
+
+// predictor returns the layer that predicts the token after the next one.
+func (config *deepSeekConfig) predictor(l *transformer.Loader, d *block.Decoder, layer transformer.LayerConfig) *block.Predictor {
+	norm := layer.Norm
+	norm.Shape = []int{config.Dim}
+	return &block.Predictor{
+		Tokens: d.Tokens, TokenNorm: l.At("enorm.").Norm(norm), HiddenNorm: l.At("hnorm.").Norm(norm), Norm: l.At("shared_head.norm.").Norm(norm),
+		Project: l.At("eh_proj.").Linear(2*config.Dim, config.Dim, false), Layer: config.load(l, layer, config.Layers),
+	}
 }
 
 // readDeepSeekGGUF reads the sizes of latent attention and the mixture. Keys and values count as those of one head there, of
@@ -124,10 +140,10 @@ func readDeepSeekGGUF(r *llamacpp.Reader) {
 	}
 }
 
-// further returns the tensors of layers that predict further tokens. They are not read.
-func (config *deepSeekConfig) further() (patterns []string) {
+// further returns the tensors of the layers that predict further tokens and are not read.
+func (config *deepSeekConfig) further(read int) (patterns []string) {
 	const most = 16 // of what configurations merely claim
-	for i := range min(config.More, most) {
+	for i := read; i < min(config.More, most); i++ {
 		patterns = append(patterns, fmt.Sprintf("model.layers.%d.*", config.Layers+i))
 	}
 	return patterns

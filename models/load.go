@@ -135,6 +135,9 @@ func (c *Checkpoint) plan() (m *Model, err error) {
 	if c.options.Images && m.Images == nil {
 		return nil, check.Option("Images", true, "the images of %s are not supported", c.Config.ModelType)
 	}
+	if p, ok := m.LM.(MultiTokenPredictor); c.options.MTP && (!ok || p.Predictor() == nil) {
+		return nil, check.Option("MTP", true, "%s has no layers here that predict further tokens", c.Config.ModelType)
+	}
 	return m, nil
 }
 

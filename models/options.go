@@ -72,6 +72,10 @@ type Options struct {
 	// Projector is the path of the GGUF file with the encoder of images for a language model in a GGUF file: the mmproj file of llama.cpp. "": with
 	// Images, the only file of the model's folder whose name has mmproj in it.
 	Projector string
+	// MTP also opens the first layer of a language model that predicts further tokens (multi-token prediction, MTP): [MultiTokenPredictor]. A scheduler of
+	// package generation makes it propose tokens, which changes no text. Without MTP the layer takes no memory. For a model that has no such layer, or whose layer
+	// is not supported, and for Qwen 3.5 together with Images, it is an error that matches fault.ErrOption.
+	MTP bool
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
 	Warn func(warning string)

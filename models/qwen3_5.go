@@ -3,6 +3,7 @@ package models
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -20,7 +21,7 @@ func init() {
 	Register(newQwen3Next, "qwen3_next")
 	for kind, text := range map[string]string{"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"} {
 		registerWrapper(kind, wrapper{
-			kinds: []string{text}, head: "ForConditionalGeneration", tied: "false", towers: []string{"visual.*", "model.visual.*", "mtp.*"}, images: qwen35Images,
+			kinds: []string{text}, head: "ForConditionalGeneration", tied: "false", towers: []string{"visual.*", "model.visual.*"}, images: qwen35Images,
 			fields: []string{"vision_config", "image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id"},
 		})
 	}
@@ -41,6 +42,9 @@ type qwen35Config struct {
 	KeyDim     int `json:"linear_key_head_dim"`
 	ValueDim   int `json:"linear_value_head_dim"`
 	Taps       int `json:"linear_conv_kernel_dim"`
+
+	More     int  `json:"mtp_num_hidden_layers" min:"0"` // that predict further tokens
+	OwnTable bool `json:"mtp_use_dedicated_embeddings"`  // of these layers
 }
 
 // qwen35MoEConfig has the further fields of models with experts.
@@ -184,7 +188,6 @@ func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, 
 	if err != nil {
 		return nil, err
 	}
-	c.Loader.Ignore("mtp.*") // proposes tokens
 	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		layer := layer
 		if dense(i) {
@@ -201,7 +204,41 @@ func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, 
 	})
 	c.onePlus(d.Norm)
 	d.Axes = c.options.Images
+	if !c.options.MTP {
+		c.Loader.Ignore("mtp.*")
+	} else if d.Next, err = c.qwen35Predictor(d, config, layer); err != nil {
+		return nil, err
+	}
 	return c.decoderModel(d, config.Tied)
+}
+
+// qwen35Predictor returns the layer that predicts the token after the next one, nil if the checkpoint has none. It has attention.
+func (c *Checkpoint) qwen35Predictor(d *block.Decoder, config qwen35Config, layer transformer.LayerConfig) (*block.Predictor, error) {
+	l := c.Loader.At("mtp.")
+	if !l.Has("fc.weight") {
+		return nil, nil
+	}
+	if c.options.Images {
+		return nil, check.Option("MTP", true, "not together with Images")
+	}
+	if config.More > 1 {
+		return nil, c.doc.Errorf("mtp_num_hidden_layers", "want 1 with the option MTP")
+	}
+	if config.OwnTable {
+		return nil, c.doc.Errorf("mtp_use_dedicated_embeddings", "want false with the option MTP")
+	}
+	norm := layer.Norm
+	norm.Shape = []int{config.Dim}
+	one := l.At("layers.0.").Layer(layer, qwenLayer)
+	p := &block.Predictor{
+		Tokens: d.Tokens, TokenNorm: l.At("pre_fc_norm_embedding.").Norm(norm), HiddenNorm: l.At("pre_fc_norm_hidden.").Norm(norm), Norm: l.At("norm.").Norm(norm),
+		Project: l.At("fc.").Linear(2*config.Dim, config.Dim, false), Layer: one,
+	}
+	c.onePlus(p.TokenNorm, p.HiddenNorm, p.Norm)
+	if one != nil && one.Self != nil {
+		c.onePlus(one.SelfNorm, one.FeedNorm, one.Self.QueryNorm, one.Self.KeyNorm)
+	}
+	return p, nil
 }
 
 // delta returns the configuration of a gated DeltaNet. Its projections are apart in Qwen3.5. In Qwen3-Next they are by key head: a query, a key, the

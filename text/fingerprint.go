@@ -98,7 +98,7 @@ func (id *identity) fingerprint(ctx context.Context) (string, error) {
 
 // neutral are the options on which no result depends, those that format counts elsewhere, and those about long texts that
 // leave the windows of a text as they are.
-var neutral = []string{"Projector", "BatchTokens", "OnBatch", "CacheMemory", "CacheKept", "CopyWeights", "MaxPixels", "Draft", "Adapter.Name", "LongTruncate", "LongRefuse"}
+var neutral = []string{"Projector", "BatchTokens", "OnBatch", "CacheMemory", "CacheKept", "CopyWeights", "MaxPixels", "Draft", "MTP", "Adapter.Name", "LongTruncate", "LongRefuse"}
 
 // isFast reports whether weights are held in bf16_fast, the format whose results depend on what the machine multiplies it by.
 func (o *Options) isFast() bool {

@@ -36,7 +36,7 @@ const KindGenerator Kind = "generator"
 
 func generator() record {
 	return record{
-		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "CopyWeights", "Draft", "Adapter.Name", "PromptFormat", "Images", "Projector", "MaxPixels")},
+		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: append(slices.Clone(forDecoder), "CopyWeights", "Draft", "Adapter.Name", "PromptFormat", "MTP", "Images", "Projector", "MaxPixels")},
 		kind:     KindGenerator, use: models.UseText, open: opening(openGenerator),
 		lacks: "is not a decoder of texts",
 	}

@@ -31,7 +31,7 @@ import (
 type Options struct {
 	// Model says how the model is held: the formats of its weights and of its cache, adapters, and a limit of its memory.
 	// Its Warn is called with the warnings of the pipeline too, such as those about the tokenizer. CacheFormat,
-	// PromptFormat and adapters with a Name apply to pipelines that generate.
+	// PromptFormat, MTP and adapters with a Name apply to pipelines that generate.
 	Model models.Options
 	// FS, unless nil, is the file system that has the folder; "." is its root. Draft and the paths of adapters are in the file
 	// system of the operating system all the same.
@@ -147,7 +147,7 @@ func (o *Options) some() []given {
 		{"Dim", o.Dim, o.Dim != 0}, {"Pooling", o.Pooling, o.Pooling != ""}, {"Instruction", o.Instruction, o.Instruction != ""},
 		{"CacheMemory", o.CacheMemory, o.CacheMemory != 0}, {"CacheKept", o.CacheKept, o.CacheKept != 0}, {"Draft", o.Draft, o.Draft != ""}, {"MaxPixels", o.MaxPixels, o.MaxPixels != 0}, {"CopyWeights", "", o.CopyWeights},
 		{"CacheFormat", m.CacheFormat, m.CacheFormat != 0}, {"PromptFormat", m.PromptFormat, m.PromptFormat != 0},
-		{"Images", m.Images, m.Images}, {"Projector", m.Projector, m.Projector != ""},
+		{"Images", m.Images, m.Images}, {"MTP", m.MTP, m.MTP}, {"Projector", m.Projector, m.Projector != ""},
 	}
 	for _, a := range m.Adapters {
 		list = append(list, given{"Adapter.Name", a.Name, a.Name != ""})

@@ -94,9 +94,11 @@ func TestServeCache(t *testing.T) {
 			t.Errorf("model %d: CacheMemory %d, CacheKept %d, want %d", i, o.CacheMemory, o.CacheKept, want)
 		}
 	}
-	f, s = serveFlags(t)
-	tftest.NoError(t, f.FlagSet.Parse([]string{"-cache-kept", "many"}))
-	if err := s.plan(new(app), []string{testdata + "generate"}); err == nil || !strings.Contains(err.Error(), `-cache-kept "many"`) {
-		t.Errorf("error %v", err)
+	for _, flag := range []string{"cache-kept", "mtp"} {
+		f, s = serveFlags(t)
+		tftest.NoError(t, f.FlagSet.Parse([]string{"-" + flag, "many"}))
+		if err := s.plan(new(app), []string{testdata + "generate"}); err == nil || !strings.Contains(err.Error(), "-"+flag+` "many"`) {
+			t.Errorf("-%s: error %v", flag, err)
+		}
 	}
 }

@@ -34,7 +34,7 @@ type serving struct {
 	keyFile, origins    string
 	fingerprint         bool
 	weights, prompts    perModel
-	long, images        perModel
+	long, images, mtp   perModel
 	threads, length     perModel
 	cache, cacheMemory  perModel
 	cacheKept           perModel
@@ -150,6 +150,7 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.replicas, "replicas", replicasUsage)
 	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold a copy of a generator's weights on each NUMA node that has a replica, so that steps read near memory")
 	f.Var(&s.images, "images", "`yes` opens the encoder of images of generators that have one, which takes memory; default: no"+eachUsage)
+	f.Var(&s.mtp, "mtp", "`yes` opens the layer of generators that predicts further tokens, which takes memory; it proposes tokens, and answers are the same; default: no"+eachUsage)
 	f.Var(&s.cache, "cache", cacheUsage+eachUsage)
 	f.Var(&s.cacheMemory, "cache-memory", "most `MiB` of keys and values of a generator: of the texts in progress, and of finished ones that are kept for prompts that begin alike; "+
 		"default: an equal part of what weights and computing leave of the memory that the machine and its cgroups allow, of which finished texts fill at most 1 GiB"+eachUsage)
@@ -242,7 +243,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	if err := s.nameAdapters(a); err != nil {
 		return err
 	}
-	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "cache": &s.cache, "cache-memory": &s.cacheMemory, "cache-kept": &s.cacheKept, "max-length": &s.length, "long": &s.long, "images": &s.images} {
+	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "cache": &s.cache, "cache-memory": &s.cacheMemory, "cache-kept": &s.cacheKept, "max-length": &s.length, "long": &s.long, "images": &s.images, "mtp": &s.mtp} {
 		if unused := p.unused(); unused != "" {
 			return usagef("-%s %s: no model has that name", name, unused)
 		}
@@ -321,12 +322,13 @@ func (s *serving) planModel(a *app, m *serve.Model, o text.Options) (err error) 
 	default:
 		return usagef("-long %q, want cut, refuse or split", long)
 	}
-	switch images := s.images.of(m, "no"); images {
-	case "yes":
-		o.Model.Images = true
-	case "no":
-	default:
-		return usagef("-images %q, want yes or no", images)
+	for _, x := range []struct {
+		name, value string
+		to          *bool
+	}{{"images", s.images.of(m, "no"), &o.Model.Images}, {"mtp", s.mtp.where(generates, m, "no"), &o.Model.MTP}} {
+		if *x.to = x.value == "yes"; !*x.to && x.value != "no" {
+			return usagef("-%s %q, want yes or no", x.name, x.value)
+		}
 	}
 	s.replicas.to(&o)
 	o.CopyWeights = s.copyWeights && slices.Contains(kind.Info().Options, "CopyWeights")

@@ -28,6 +28,7 @@ Outputs, by kind of model:
 adapter-NAME writes an adapter of peft to OUT/../adapters/NAME, with what the model in the folder that the
 metadata's "base" names gives with it; pickles writes files of torch.save beside OUT, for the readers of pytorch_model.bin;
 and log-mel/expected.safetensors has samples and what WhisperFeatureExtractor makes of them.
+mtp-NAME writes a layer that predicts further tokens for the folder NAME, and its logits, to OUT/../mtp/NAME.safetensors.
 images-NAME writes a language model that reads images to OUT/../images/NAME, with a tokenizer, pictures, and the answers to chats about them.
 full-NAME has the sizes of a published configuration, and is written only if it is named.
 Greedy decoding is the argmax of all logits at each step: no token is suppressed or forced.

@@ -63,6 +63,8 @@ type Decoder struct {
 	ByLength bool
 	// Frequencies are those for a length, where a sequence whose frequencies change is computed again from its start; else nil.
 	Frequencies func(length int) []float64
+	// Next predicts further tokens; nil: nothing does. Its Head is that of the decoder.
+	Next *Predictor
 }
 
 // Add adds a layer with a window; 0: no window.
@@ -85,7 +87,19 @@ func (d *Decoder) NewPages(limit int64) *transformer.Pages {
 }
 
 // SetCacheFormat makes caches hold keys and values in a format.
-func (d *Decoder) SetCacheFormat(f kernels.Format) { d.cacheFormat = f }
+func (d *Decoder) SetCacheFormat(f kernels.Format) {
+	if d.cacheFormat = f; d.Next != nil {
+		d.Next.cacheFormat = f
+	}
+}
+
+// Predictor returns what predicts further tokens, nil if nothing does.
+func (d *Decoder) Predictor() *Predictor {
+	if d.Next != nil {
+		d.Next.Head = d.Head
+	}
+	return d.Next
+}
 
 // BothWays reports whether no token is hidden from those in front of it.
 func (d *Decoder) BothWays() bool {
@@ -296,9 +310,13 @@ type HistoryBytes struct {
 // HistoryBytes returns the memory of histories, whose texts have the given length; 0: no limit.
 func (d *Decoder) HistoryBytes(length int) HistoryBytes {
 	var b HistoryBytes
-	for i, l := range d.layers {
+	layers, windows := d.layers, d.Windows
+	if d.Next != nil {
+		layers, windows = append(slices.Clip(layers), d.Next.Layer), append(slices.Clip(windows), 0)
+	}
+	for i, l := range layers {
 		rows := length
-		if w := d.Windows[i]; w > 0 {
+		if w := windows[i]; w > 0 {
 			rows = min(rows, w+transformer.PageRows) // of the page that begins the window, some are seen no more
 		}
 		n := l.CacheBytes(d.cacheFormat)

@@ -1,0 +1,55 @@
+package generation
+
+import (
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// This file has what a model's own layer for further tokens keeps of a text. mtp.go has the layer at work.
+
+// predicts reports whether a model has a layer that predicts further tokens.
+func predicts(m models.LanguageModel) bool {
+	p, ok := m.(models.MultiTokenPredictor)
+	return ok && p.Predictor() != nil
+}
+
+// following is what the layer knows of a text.
+type following struct {
+	trust
+	history *transformer.History // nil: none
+	rows    int                  // of history, without those of proposals
+	off     bool                 // it cannot have the text
+	hidden  []float32            // rows of the model that the layer has not read, [len(tokens), D]
+	tokens  []int                // that follow them
+	ahead   []float32            // what the layer made of the last row, [D]
+	want    int                  // proposals of the step that is planned
+	picked  int                  // tokens that the sampler has to take back
+}
+
+func (f *following) release() {
+	if f.history != nil {
+		f.history.Release()
+	}
+	*f = following{trust: f.trust, off: f.off}
+}
+
+// begin begins with some rows of a history, of which there may be fewer.
+func (f *following) begin(from *transformer.History, rows int) {
+	if from == nil {
+		return
+	}
+	if h, err := from.Fork(min(rows, from.Len())); err == nil {
+		f.history, f.rows = h, h.Len()
+	}
+}
+
+// take returns the history without proposals. It then belongs to the caller.
+func (f *following) take() *transformer.History {
+	h := f.history
+	if h != nil && h.Len() > f.rows && h.Truncate(f.rows) != nil {
+		h.Release()
+		h = nil
+	}
+	f.history = nil
+	return h
+}
