@@ -51,7 +51,7 @@ func torchaoScheme(d configuration.Document) (scheme, []string, error) {
 	known, ok := torchaoTypes[about.Type]
 	switch {
 	case about.Type == "Int4WeightOnlyConfig":
-		return nil, nil, of.Errorf("_type", "its tensors are packed for one accelerator: want those of IntxWeightOnlyConfig with weight_dtype int4")
+		return nil, nil, of.Errorf("_type", "its integers share bytes, in a layout that depends on int4_packing_format: want IntxWeightOnlyConfig with weight_dtype int4")
 	case !ok:
 		return nil, nil, of.Errorf("_type", "want integers with a byte each")
 	case about.Version != 2:
