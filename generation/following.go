@@ -26,11 +26,12 @@ type following struct {
 	picked  int                  // tokens that the sampler has to take back
 }
 
+// release forgets the text, except for the tokens that the sampler has to take back.
 func (f *following) release() {
 	if f.history != nil {
 		f.history.Release()
 	}
-	*f = following{trust: f.trust, off: f.off}
+	*f = following{trust: f.trust, off: f.off, picked: f.picked}
 }
 
 // begin begins with some rows of a history, of which there may be fewer.

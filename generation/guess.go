@@ -12,12 +12,6 @@ import (
 // chooses from the logits of the draft and takes the choice back. Because its draw at a place depends only on the seed and the place, it is
 // likely to choose the same token from the logits of the model, which decide.
 
-// undoable reports whether tokens that the sampler chooses can be taken back without a trace.
-func (s *Sampler) undoable() bool {
-	_, ok := s.config.Constraint.(Undoer)
-	return !s.config.hooked() && (ok || s.config.Constraint == nil)
-}
-
 // guesser is a draft model at work. Without one it proposes nothing.
 type guesser struct {
 	stepper Stepper

@@ -101,7 +101,33 @@ func TestMTP(t *testing.T) {
 	}
 }
 
-// TestMTPSaves: a text whose layer is right takes a step for several tokens. Without the layer, or without memory for it, nothing proposes.
+// TestMTPWithoutMemory: where the layer's memory ends between the proposals of a step, the sampler takes all of them back.
+func TestMTPWithoutMemory(t *testing.T) {
+	m := predictingModel(t, true, models.Options{MTP: true})
+	for memory := int64(25); memory <= 40; memory += 5 {
+		s := schedule(t, generation.SchedulerConfig{Model: m.LM, Memory: memory << 10, NoPrefixes: true})
+		s.Guess()
+		together(t, s, m, [][]int{{4, 5, 6}, {7, 8}}, 200, true)
+		if st := s.Stats(); st.DraftSteps == 0 {
+			t.Errorf("%d KiB: %+v", memory, st)
+		}
+	}
+}
+
+// TestMTPShared: schedulers may share a model from their start.
+func TestMTPShared(t *testing.T) {
+	m := predictingModel(t, true, models.Options{MTP: true})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			s := tftest.Must(generation.NewScheduler(generation.SchedulerConfig{Model: m.LM}))(t)
+			tftest.NoError(t, s.Close(t.Context()))
+		})
+	}
+	all.Wait()
+}
+
+// TestMTPSaves: a text whose layer is right takes a step for several tokens. Where proposals are switched off, each token takes a step.
 func TestMTPSaves(t *testing.T) {
 	for name, c := range map[string]struct {
 		o           models.Options

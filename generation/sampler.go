@@ -281,5 +281,11 @@ func (s *Sampler) Undo(n int) error {
 	return nil
 }
 
+// undoable reports whether tokens that the sampler chooses can be taken back without a trace.
+func (s *Sampler) undoable() bool {
+	_, ok := s.config.Constraint.(Undoer)
+	return !s.config.hooked() && (ok || s.config.Constraint == nil)
+}
+
 // Len returns the number of tokens that were chosen or accepted.
 func (s *Sampler) Len() int { return s.length }

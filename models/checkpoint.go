@@ -130,6 +130,9 @@ func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 		} else {
 			d.Head = lm.Linear(d.Tokens.Dim, d.Tokens.Vocab, false)
 		}
+		if d.Next != nil {
+			d.Next.Head = d.Head
+		}
 		return &Model{LM: d}, nil
 	case "Model":
 		return &Model{Encoder: block.CausalEncoder{Model: d}}, nil

@@ -63,7 +63,7 @@ type Decoder struct {
 	ByLength bool
 	// Frequencies are those for a length, where a sequence whose frequencies change is computed again from its start; else nil.
 	Frequencies func(length int) []float64
-	// Next predicts further tokens; nil: nothing does. Its Head is that of the decoder.
+	// Next predicts further tokens; nil: nothing does.
 	Next *Predictor
 }
 
@@ -94,12 +94,7 @@ func (d *Decoder) SetCacheFormat(f kernels.Format) {
 }
 
 // Predictor returns what predicts further tokens, nil if nothing does.
-func (d *Decoder) Predictor() *Predictor {
-	if d.Next != nil {
-		d.Next.Head = d.Head
-	}
-	return d.Next
-}
+func (d *Decoder) Predictor() *Predictor { return d.Next }
 
 // BothWays reports whether no token is hidden from those in front of it.
 func (d *Decoder) BothWays() bool {

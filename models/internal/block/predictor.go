@@ -18,7 +18,7 @@ type Predictor struct {
 	TokenNorm, HiddenNorm, Norm *transformer.Norm
 	Project                     *transformer.Linear // from 2D to D
 	Layer                       DecoderLayer
-	Head                        *transformer.Linear
+	Head                        *transformer.Linear // of the decoder
 	cacheFormat                 kernels.Format
 }
 
