@@ -144,6 +144,7 @@ func TestConflicts(t *testing.T) {
 		yarn   = `{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}`
 		linear = `{"rope_type": "linear", "factor": 2.0}`
 		theta  = `{"rope_type": "default", "rope_theta": 500.0}`
+		slower = `{"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 500.0}}`
 	)
 	inside := func(original string) string {
 		return `{"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": ` + original + `}`
@@ -160,6 +161,8 @@ func TestConflicts(t *testing.T) {
 		{"rope_parameters without kinds of layers", "gemma3_text", fields{"rope_scaling": "-", "rope_parameters": linear}, fields{"rope_scaling": "-"}},
 		{"a kind of layers without rope_theta", "gemma3_text-new",
 			fields{"rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_type": "default"}}`}, nil},
+		{"rope_scaling hides rope_parameters by kinds of layers", "gemma4_text", fields{"rope_scaling": slower}, fields{"rope_parameters": slower}},
+		{"an empty rope_scaling hides no kinds of layers", "gemma4_text", fields{"rope_scaling": `{}`}, nil},
 		{"rope_theta for a kind of layers without", "gemma3_text-new",
 			fields{"rope_theta": "77.0", "rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}`},
 			fields{"rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 77.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}`}},
@@ -177,7 +180,7 @@ func TestConflicts(t *testing.T) {
 	// What the configurations above have in common is an effect.
 	for folder, change := range map[string]fields{
 		"llama": {"rope_scaling": yarn}, "llama-tied-rope3": {"original_max_position_embeddings": "24"}, "gemma3_text": {"rope_scaling": "-"}, "t5": {"dense_act_fn": `"gelu"`},
-		"nemotron_h-bias": {"mamba_dt_min": "0.9"}, "gpt_oss": {"rope_scaling": "-", "rope_parameters": `{}`},
+		"nemotron_h-bias": {"mamba_dt_min": "0.9"}, "gpt_oss": {"rope_scaling": "-", "rope_parameters": `{}`}, "gemma4_text": {"rope_scaling": slower},
 	} {
 		if slices.Equal(changed(t, folder, change), changed(t, folder, nil)) {
 			t.Errorf("%s: %v has no effect", folder, slices.Sorted(maps.Keys(change)))
