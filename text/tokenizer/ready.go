@@ -89,8 +89,9 @@ func (o Opening) placeOfGGUF(f *gguf.File, path string) *readyPlace {
 		if !strings.HasPrefix(key, ggufPrefix) {
 			continue
 		}
-		fmt.Fprintf(h, "%q ", key)
-		switch v, _ := f.Value(key); v := v.(type) {
+		v, _ := f.Value(key)
+		fmt.Fprintf(h, "%q %T %d ", key, v, binary.Size(v)) // values with the same bytes differ
+		switch v := v.(type) {
 		case []string:
 			all := binary.LittleEndian.AppendUint64(nil, uint64(len(v)))
 			for _, t := range v {

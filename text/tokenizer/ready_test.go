@@ -1,9 +1,11 @@
 package tokenizer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/internal/ready"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // all encodes and decodes the texts of a folder, and returns what comes out.
@@ -266,5 +269,35 @@ func TestReadyLacks(t *testing.T) {
 	}
 	if _, err := ready.Note(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a note of no file")
+	}
+}
+
+// TestPlaceOfGGUF: files whose metadata differ have other keys, even if all their bytes are the same in a row.
+func TestPlaceOfGGUF(t *testing.T) {
+	one := math.Float32frombits(1)
+	seen := map[string]int{}
+	for i, pairs := range [][]gguf.Pair{
+		{{Key: ggufPrefix + "scores", Value: []float32{one}}},
+		{{Key: ggufPrefix + "scores", Value: []int32{1}}},
+		{{Key: ggufPrefix + "scores", Value: int32(1)}},
+		{{Key: ggufPrefix + "a", Value: []uint8{1}}, {Key: ggufPrefix + "b", Value: []uint8{2}}},
+		{{Key: ggufPrefix + "a", Value: []byte("\x01\"" + ggufPrefix + "b\" \x02")}},
+		{{Key: ggufPrefix + "a", Value: []string{"x", "y"}}},
+		{{Key: ggufPrefix + "a", Value: []string{"xy"}}},
+		{{Key: ggufPrefix + "a", Value: "xy"}},
+	} {
+		var b bytes.Buffer
+		if err := gguf.Write(&b, pairs, nil); err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Parse(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := Opening{Ready: "ready"}.placeOfGGUF(f, "").path
+		if before, ok := seen[path]; ok {
+			t.Errorf("%v has the key of file %d", pairs, before)
+		}
+		seen[path] = i
 	}
 }
