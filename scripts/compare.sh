@@ -20,7 +20,10 @@ fi
 # python FOLDER: sets python to the interpreter of the virtual environment, which the Makefile can make, or to PYTHON.
 python() {
 	if [ -n "${PYTHON:-}" ]; then
-		python=$(command -v "$PYTHON")
+		python=$(command -v "$PYTHON") || {
+			echo "compare: PYTHON=$PYTHON: not a program" >&2
+			exit 1
+		}
 		case $python in /*) ;; *) python=$PWD/$python ;; esac
 		return
 	fi
@@ -113,10 +116,12 @@ compare_files() {
 # changed, by llama.cpp's programs in LLAMA_CPP (ten minutes); SEED=N draws other values,
 # PAIRS=N as many cases of several keys for each file
 compare_llama_cpp() {
+	local programs
+	programs=$(realpath "${LLAMA_CPP:?the folder of the programs of llama.cpp}")
 	python scripts/configs/.venv
 	temporary
 	"$python" scripts/folders/generate.py "$folder" full-gguf-gemma3n
-	AVOFORMER_LLAMA_CPP=$(realpath "${LLAMA_CPP:?the folder of the programs of llama.cpp}") AVOFORMER_LLAMA_FILES=$folder \
+	AVOFORMER_LLAMA_CPP=$programs AVOFORMER_LLAMA_FILES=$folder \
 		AVOFORMER_LLAMA_SEED=${SEED:-} AVOFORMER_LLAMA_PAIRS=${PAIRS:-} \
 		$go test ./models/internal/llamacpp -count=1 -v -timeout 60m -run TestLlamaCpp
 }
@@ -209,9 +214,11 @@ compare_stores() {
 
 for what; do
 	declare -F "compare_${what//-/_}" >/dev/null || {
-		echo "compare: $what is not one of the comparisons, which make compare lists"
+		echo "compare: $what: not a comparison; make compare lists them" >&2
 		exit 2
 	}
+done
+for what; do
 	echo "compare $what"
 	(set -e; "compare_${what//-/_}")
 done

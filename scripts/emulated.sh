@@ -3,7 +3,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-scripts/install.sh "${1%%-*}"
+case $1 in
+arm64 | arm64-callers | arm64-go | avx512 | avx512-callers | amx) scripts/install.sh "${1%%-*}" ;;
+*)
+	echo "emulated.sh: $1, want arm64, arm64-callers, arm64-go, avx512, avx512-callers or amx" >&2
+	exit 2
+	;;
+esac
 
 case $1 in
 arm64) # the kernels of the NEON tier, under qemu
@@ -26,9 +32,5 @@ avx512-callers) # models, generation and search on the AVX-512 tier, in Bochs; o
 amx) # the tiles of AMX, on any amd64 with Linux; natively where the processor has them
 	AVOFORMER_REQUIRE_AS=1 $go test ./scripts/amx/...
 	scripts/amx.sh
-	;;
-*)
-	echo "emulated.sh: $1, want arm64, arm64-callers, arm64-go, avx512, avx512-callers or amx"
-	exit 2
 	;;
 esac
