@@ -138,7 +138,7 @@ func generate(a *app, args []string) error {
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, a.schema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	draft := f.String("draft", "", "`folder` of a smaller model with the same vocabulary, which proposes tokens: the text is the same, but is generated faster")
-	mtp := f.Bool("mtp", false, "open the model's own layer that predicts further tokens, which proposes tokens: the text is the same, but is generated faster; it takes memory")
+	mtp := f.Bool("mtp", false, "open the model's own layer that predicts further tokens, which takes memory; it proposes tokens where that saves time, and the text is the same")
 	f.Func("image", "`file` of an image for the user's first message; implies -chat; may be given several times", func(name string) error {
 		image, err := readFile(name)
 		o.Images = append(o.Images, image)

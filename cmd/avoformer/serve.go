@@ -150,11 +150,11 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.replicas, "replicas", replicasUsage)
 	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold a copy of a generator's weights on each NUMA node that has a replica, so that steps read near memory")
 	f.Var(&s.images, "images", "`yes` opens the encoder of images of generators that have one, which takes memory; default: no"+eachUsage)
-	f.Var(&s.mtp, "mtp", "`yes` opens the layer of generators that predicts further tokens, which takes memory; it proposes tokens, and answers are the same; default: no"+eachUsage)
+	f.Var(&s.mtp, "mtp", "`yes` opens the layer of generators that predicts further tokens, which takes memory; it proposes tokens where that saves time, and answers are the same; default: no"+eachUsage)
 	f.Var(&s.cache, "cache", cacheUsage+eachUsage)
 	f.Var(&s.cacheMemory, "cache-memory", "most `MiB` of keys and values of a generator: of the texts in progress, and of finished ones that are kept for prompts that begin alike; "+
 		"default: an equal part of what weights and computing leave of the memory that the machine and its cgroups allow, of which finished texts fill at most 1 GiB"+eachUsage)
-	f.Var(&s.cacheKept, "cache-kept", "most `MiB` of -cache-memory that are full so that finished texts are kept; they give way to texts in progress; default: all of -cache-memory, "+
+	f.Var(&s.cacheKept, "cache-kept", "`MiB` of -cache-memory up to which finished texts are kept; they give way to texts in progress; default: all of -cache-memory, "+
 		"or 1 GiB at most without that flag"+eachUsage)
 	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
