@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// This file has the best of many items, and the logarithm of a sum of exponentials.
+// This file selects the best of many items, and computes the logarithm of a sum of exponentials.
 
 func logSumExp(x []float32) float64 {
 	top := float64(slices.Max(x))
@@ -35,7 +35,7 @@ func (b *best[T]) offer(x T) {
 	}
 }
 
-// sorted returns the items that are kept, the best first.
+// sorted returns the best items, in order.
 func (b *best[T]) sorted() []T {
 	slices.SortStableFunc(b.kept, b.order)
 	b.kept = b.kept[:min(len(b.kept), b.k)]

@@ -13,12 +13,12 @@ func predicts(m models.LanguageModel) bool {
 	return ok && p.Predictor() != nil
 }
 
-// following is what the layer knows of a text.
+// following is the layer's state for a text.
 type following struct {
 	trust
-	history *transformer.History // nil: none
-	rows    int                  // of history, without those of proposals
-	off     bool                 // it cannot have the text
+	history *transformer.History // nil: it has read nothing
+	rows    int                  // of history, except those of proposals
+	off     bool                 // the layer reads this text no further
 	hidden  []float32            // rows of the model that the layer has not read, [len(tokens), D]
 	tokens  []int                // that follow them
 	ahead   []float32            // what the layer made of the last row, [D]
@@ -34,7 +34,7 @@ func (f *following) release() {
 	*f = following{trust: f.trust, off: f.off, picked: f.picked}
 }
 
-// begin begins with some rows of a history, of which there may be fewer.
+// begin sets the state to the first rows of a history, or to all if it has fewer.
 func (f *following) begin(from *transformer.History, rows int) {
 	if from == nil {
 		return

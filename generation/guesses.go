@@ -2,18 +2,18 @@ package generation
 
 import "github.com/avoformer/avoformer/transformer"
 
-// This file has what a draft model knows of one text.
+// This file has the state of a draft model for one text.
 
 // guesses is the draft model's state for a text.
 type guesses struct {
 	trust
 	history *transformer.History // of the first tokens; nil: none
-	off     bool                 // it cannot have the text
+	off     bool                 // the draft model reads this text no further
 	want    int                  // proposals of the step that is planned
 	picked  int                  // tokens that the sampler has to take back
 }
 
-// begin begins with some rows of a history, of which there may be fewer.
+// begin sets the state to the first rows of a history, or to all if it has fewer.
 func (g *guesses) begin(from *transformer.History, rows int) {
 	if from != nil {
 		if h, err := from.Fork(min(rows, from.Len())); err == nil {

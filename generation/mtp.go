@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Proposals of a model's own layer for multi-token prediction (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report"). It predicts the token after the
+// This file makes proposals with a model's own layer for multi-token prediction (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report"). The layer predicts the token after the
 // next one from the hidden state of a token and the next token, so it reads what the steps of the model have computed, and has a history of its own. As with a
 // draft model, the text's own sampler chooses from its logits and takes the choice back, and the model decides.
 

@@ -24,7 +24,7 @@ type Options struct {
 	Endpoint string // of the hub; empty: HF_ENDPOINT, or https://huggingface.co
 	Cache    string // folder; empty: HF_HUB_CACHE, or hub in HF_HOME
 	Token    string // for private models; empty: HF_TOKEN, or the file HF_TOKEN_PATH or token in HF_HOME
-	Offline  bool   // the cache alone; HF_HUB_OFFLINE, or else TRANSFORMERS_OFFLINE, has the same effect
+	Offline  bool   // uses only the cache; HF_HUB_OFFLINE, or else TRANSFORMERS_OFFLINE, has the same effect
 
 	// Files chooses among the paths of a repository's files; nil: Needed.
 	Files func(files []string) []string
@@ -45,11 +45,11 @@ type Options struct {
 
 // Progress describes how far a pull has come.
 type Progress struct {
-	File        string // that just came, or of which a piece did
+	File        string // that came last, whole or a piece of it
 	Done, Total int64  // bytes of all files
 }
 
-// A puller is one pull.
+// A puller is a pull in progress.
 type puller struct {
 	Options
 	name Name
@@ -91,7 +91,7 @@ func (p *puller) settle() error {
 	return err
 }
 
-// patience returns how long to wait: d, for 0 the seconds that a variable of the environment has or what is usual, without end if d is negative.
+// patience returns how long to wait: d; if d is 0, the seconds in a variable of the environment, or else the default; without end if d is negative.
 func patience(d time.Duration, variable string, usual time.Duration) (time.Duration, error) {
 	if d != 0 {
 		if d < 0 {

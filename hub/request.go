@@ -21,7 +21,7 @@ const attempts = 5
 // pause is how long to wait before the n-th attempt.
 var pause = func(n int) time.Duration { return time.Second << (n - 1) }
 
-// again calls do until it succeeds or fails for good, at most as many times as stated.
+// again calls do until it succeeds or fails with an error that is not temporary, at most attempts times.
 func again(ctx context.Context, attempts int, do func() error) (err error) {
 	for n := range attempts {
 		if n > 0 {
@@ -136,7 +136,7 @@ func discreet(c *http.Client) *http.Client {
 	return &d
 }
 
-// Temporary errors: those of the server, and of requesting the rest of a file that has none.
+// The temporary errors are those of the server, and of a request for the rest of a file that has no more bytes.
 var (
 	errTransient = fmt.Errorf("%w, perhaps for a moment", fault.ErrServer)
 	errRange     = fmt.Errorf("%w: no such range", errTransient)

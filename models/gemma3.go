@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file has Gemma 3 with images: an encoder like SigLIP's reads images of one size, and means over squares of its patches become tokens, which see
-// each other. For its text see gemma2.go.
+// This file has Gemma 3 with images. An encoder like SigLIP's reads images of one size. Means over squares of its patches become tokens, which attend
+// to each other. For its text see gemma2.go.
 
 func init() {
 	registerProjector("gemma3", "gemma3_text", gemma3Images)

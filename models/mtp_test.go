@@ -92,7 +92,7 @@ func farthest(a, b []float32) (most float64) {
 	return most
 }
 
-// TestMTPInside: a model of text within one that reads images, as Qwen3.5 is published, has the layer too.
+// TestMTPInside: the model of text within a model that reads images, as Qwen3.5 is published, also has the layer.
 func TestMTPInside(t *testing.T) {
 	for folder, name := range map[string]string{"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"} {
 		for _, with := range []bool{true, false} {

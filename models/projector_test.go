@@ -21,7 +21,7 @@ import (
 // projectorFolders have GGUF files of models that read images, each with its encoder of images.
 var projectorFolders = []string{"testdata/gguf-images/gemma3", "testdata/gguf-images/idefics3", "testdata/gguf-images/lfm2_vl"}
 
-// openProjector opens the model in a folder with another encoder of images, which reads an image if it opens.
+// openProjector opens the model in a folder with another encoder of images. If that succeeds, the model reads an image.
 func openProjector(t testing.TB, folder, projector string) error {
 	t.Helper()
 	m, err := models.Open(filepath.Join(folder, "model.gguf"), models.Options{Images: true, Projector: projector, MemoryLimit: 1 << 28})
@@ -129,7 +129,7 @@ func FuzzProjector(f *testing.F) {
 		data := tftest.Must(os.ReadFile(filepath.Join(folder, "mmproj-model.gguf")))(t)
 		r := rand.New(rand.NewPCG(seed, 0))
 		for range changes {
-			data[r.IntN(1<<12)] = byte(r.Uint32()) // in front is what has structure
+			data[r.IntN(1<<12)] = byte(r.Uint32()) // the structures are at the front
 		}
 		path := filepath.Join(t.TempDir(), "mmproj.gguf")
 		tftest.NoError(t, os.WriteFile(path, data[:len(data)-int(seed%2)*r.IntN(len(data))], 0o600))

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// The images of Qwen3.5: patches of images of any shape, with a table of positions that is resized to them beside rotary positions of both axes. Squares
-// of patches become rows of the text, whose positions have an axis for the row and one for the column in the image.
+// This file has the images of Qwen3.5. Patches of images of any shape have a table of positions, resized to the shape, and rotary positions on both axes.
+// Squares of patches become rows of the text, whose positions have an axis for the row and one for the column in the image.
 
 func init() {
 	for _, name := range []string{"qwen3_5_vision", "qwen3_5_moe_vision"} {
@@ -30,7 +30,7 @@ type qwen35VisionConfig struct {
 	Square     int    `json:"spatial_merge_size"`
 	Out        int    `json:"out_hidden_size"`
 	Positions  int    `json:"num_position_embeddings"`
-	Deep       []int  `json:"deepstack_visual_indexes"` // of Qwen3-VL; published, and empty
+	Deep       []int  `json:"deepstack_visual_indexes"` // of Qwen3-VL; empty in published models
 }
 
 // qwen35Images reads images for a text of dim features.
@@ -51,7 +51,7 @@ func qwen35Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 	if err != nil {
 		return nil, err
 	}
-	kinds := []string{c.Config.ModelType + "_vision", c.Config.ModelType} // the second is of early checkpoints
+	kinds := []string{c.Config.ModelType + "_vision", c.Config.ModelType} // early checkpoints have the second
 	if kind := ""; d.Has("model_type") {
 		if err := d.Field("model_type", &kind); err != nil || !slices.Contains(kinds, kind) {
 			return nil, d.Errorf("model_type", "want %q", kinds[0])
@@ -76,10 +76,10 @@ func qwen35Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 	return &ImageReader{ImageEncoder: joined, Token: tokens.Image, Begin: -1, End: -1, Videos: []int{tokens.Video}, Side: config.Square * config.Patch, Processors: []string{"Qwen2VL"}}, nil
 }
 
-// qwen35VisionFeed are the names of feed-forward networks.
+// qwen35VisionFeed are the names of tensors of feed-forward networks.
 var qwen35VisionFeed = transformer.FeedForwardNames{Up: "linear_fc1.", Down: "linear_fc2."}
 
-// norm is that of each part.
+// norm returns the configuration of all norms.
 func (config *qwen35VisionConfig) norm() transformer.NormConfig {
 	return transformer.NormConfig{Shape: []int{config.Dim}, Eps: 1e-6}
 }
@@ -117,7 +117,7 @@ func (config *qwen35VisionConfig) tower(d configuration.Document, l *transformer
 	if config.Dim%config.Heads != 0 || config.Dim/config.Heads%4 != 0 {
 		return nil, d.Errorf("num_heads", "want heads whose size is a multiple of 4, hidden_size is %d", config.Dim)
 	}
-	const most = 1 << 10 // of what configurations merely claim
+	const most = 1 << 10 // for sizes that no tensor confirms yet
 	for _, size := range []struct {
 		field string
 		n     int
@@ -147,7 +147,7 @@ func (config *qwen35VisionConfig) tower(d configuration.Document, l *transformer
 	return t, nil
 }
 
-// patches returns the projection of patches of several frames. Those of an image are all the same, so that their weights can be added.
+// patches returns the projection of patches of several frames. All frames of an image are the same, so their weights can be added.
 func (config *qwen35VisionConfig) patches(l *transformer.Loader) *block.Patches {
 	area, channels := config.Patch*config.Patch, config.Channels
 	all := l.Tensor("weight", config.Dim, channels, config.Frames, config.Patch, config.Patch)

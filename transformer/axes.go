@@ -21,16 +21,16 @@ type imageGrid struct {
 	across int
 }
 
-// end returns the position after the image, which is never more than that of as many tokens.
+// end returns the position after the image. It is at most the position after as many tokens of text.
 func (g imageGrid) end() int {
 	across := min(g.across, g.rows)
 	return g.start + max((g.rows+across-1)/across, across)
 }
 
-// imageGrids are those of a history, in order.
+// imageGrids are the images of a history, in order.
 type imageGrids []imageGrid
 
-// position returns that of a row.
+// position returns the position of a row.
 func (g imageGrids) position(row int) Position {
 	p := row
 	if i := g.before(row); i >= 0 {
@@ -53,7 +53,7 @@ func (g imageGrids) before(row int) int {
 	return i
 }
 
-// until returns a copy with what is in the first rows.
+// until returns a copy with the images in the first rows.
 func (g imageGrids) until(rows int) imageGrids {
 	part := slices.Clone(g[:g.before(rows-1)+1])
 	if n := len(part) - 1; n >= 0 {

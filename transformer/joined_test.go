@@ -9,7 +9,7 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// TestJoined compares masks with spans with masks that say for each query and key what is seen, in whole sequences and with weights.
+// TestJoined compares masks of spans with masks that list for each query the keys that it sees, in whole sequences and with weights.
 func TestJoined(t *testing.T) {
 	a := tf.Attention{Heads: 2, KVHeads: 1, HeadDim: 4}
 	for name, x := range map[string]struct {

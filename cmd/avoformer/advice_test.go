@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestAdviseFast: bf16_fast is advised only where most weights are in BF16, for text, on a machine that has it, and by somebody who may take it.
+// TestAdviseFast: bf16_fast is advised only where most weights are in BF16, for models of text, on a machine that multiplies it faster, and with options that allow it.
 func TestAdviseFast(t *testing.T) {
 	bf16 := models.Options{WeightFormat: kernels.FormatBF16}
 	with := func(o models.Options, change func(*models.Options)) models.Options {
@@ -44,7 +44,7 @@ func TestAdviseFast(t *testing.T) {
 	}
 }
 
-// TestInfoAdvice: info prints the advice where the machine has what it is about.
+// TestInfoAdvice: info prints the advice on a machine that multiplies bf16_fast faster.
 func TestInfoAdvice(t *testing.T) {
 	want := 0
 	if machine.FastBF16() != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// Checksums are compared once for each file and start of the machine: comparing them reads all of a file, which takes as long as a token of the model.
-// A file beside it then has the file's stamp, which any later change of the file changes.
+// The checksums of a file are compared once for each start of the machine: a comparison reads the whole file, which takes as long as a token of the
+// model. A second file next to it then holds its stamp, which any later change of the file changes.
 
 // checkedExt ends the name of the file beside a file whose checksums were right.
 const checkedExt = ".checked"
@@ -17,7 +17,7 @@ const checkedExt = ".checked"
 // would keep the stamp.
 var settled = 2 * time.Second
 
-// isChecked reports whether the checksums of a file were right since it changed.
+// isChecked reports whether the checksums of a file were found right since its last change.
 func isChecked(path string, info os.FileInfo) bool {
 	stamp, _ := stampOf(info)
 	if stamp == "" {
@@ -27,19 +27,19 @@ func isChecked(path string, info os.FileInfo) bool {
 	return err == nil && string(data) == stamp
 }
 
-// setChecked says that the checksums of a file were right. info is from before they were compared.
+// setChecked records that the checksums of a file were right. info is from before the comparison.
 func setChecked(path string, info os.FileInfo) {
 	stamp, changed := stampOf(info)
 	if stamp == "" || time.Since(changed) < settled {
 		return
 	}
-	_ = regular.Create(path+checkedExt, func(f *os.File) error { // where nobody can write, each process compares
+	_ = regular.Create(path+checkedExt, func(f *os.File) error { // in a folder that is not writable, each process compares
 		_, err := f.WriteString(stamp)
 		return err
 	})
 }
 
-// Remove removes a file and what is beside it.
+// Remove removes a file and the one that records its checksums.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		return err

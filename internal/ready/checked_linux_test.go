@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// forget unmaps nothing, but has the next Open map its file again.
+// forget makes the next Open map its file again. It unmaps nothing.
 func forget() {
 	known.Lock()
 	defer known.Unlock()

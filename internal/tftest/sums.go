@@ -17,7 +17,7 @@ type sums struct {
 	x [4]float64
 }
 
-// add adds results. Those that are not finite do not count, but have a place.
+// add adds results. Those that are not finite count as 0.
 func (s *sums) add(x []float32) {
 	for _, v := range x {
 		s.n++
@@ -62,7 +62,7 @@ func (s *sums) String() string {
 	return text
 }
 
-// sumsOf returns the file of sums for a table of hashes.
+// sumsOf returns the name of the file with the sums for a table of hashes.
 func sumsOf(path string) string { return strings.TrimSuffix(path, ".txt") + "-sums.txt" }
 
 // readSums reads lines of NAME FORMAT and sums; there may be no file.

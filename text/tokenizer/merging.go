@@ -1,6 +1,6 @@
 package tokenizer
 
-// Adding the merges of a file to a model: one goroutine reads their texts in blocks, and others look up the ids of a block.
+// This file adds the merges of a file to a model. One goroutine reads their texts in blocks; the other goroutines look up the ids of a block.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // mergesAtOnce is how many merges a block has.
 const mergesAtOnce = 1 << 10
 
-// merging makes the table of merges of a vocabulary, which nothing changes meanwhile. Of the same pair the last one counts.
+// merging makes the table of merges of a vocabulary, which must not change meanwhile. Of several merges of a pair the last one counts.
 type merging struct {
 	v       *vocabulary
 	prefix  int // bytes that the second token loses
@@ -26,7 +26,7 @@ type merging struct {
 	err     error       // the first one
 }
 
-// mergeBlock has the texts of some merges, each with the first token and then the second, and what they give.
+// mergeBlock has the texts of some merges, each with the first token and then the second, and their results.
 type mergeBlock struct {
 	texts  []byte
 	ends   []int32 // of the texts
@@ -39,7 +39,7 @@ type mergeBlock struct {
 	finds  finds
 }
 
-// newMerging prepares for at most n merges. parts says whether somebody asks for g.parts. The caller calls done.
+// newMerging prepares for at most n merges. parts says whether the caller needs g.parts. The caller calls done.
 func newMerging(v *vocabulary, prefix string, parts bool, n int) *merging {
 	g := &merging{v: v, prefix: len(prefix), table: newMergeTable(n), work: make(chan *mergeBlock, 16), parts: parts}
 	threads := max(1, min(runtime.GOMAXPROCS(0), 4))

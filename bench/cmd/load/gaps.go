@@ -1,4 +1,4 @@
-// The gaps between the tokens of running streams while a long prompt is read, and how long its first token takes.
+// This file measures the gaps between the tokens of running streams while a long prompt is read, and the time until its first token.
 
 package main
 
@@ -25,9 +25,10 @@ type gapRound struct {
 	alone, loaded float64   // until the first token of a long prompt, without streams and beside them
 }
 
-// measureGaps has a server read a long prompt alone, then another one while streams run. Rounds of a number have the same prompts.
+// measureGaps has a server read a long prompt with nothing else running, then another one while streams run. The number of
+// a round is the seed of its prompts.
 func (p *plan) measureGaps(ctx context.Context, t *target, number uint64) (r gapRound, err error) {
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true} // a server may close what was idle since the round before
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true} // a server may close connections that were idle since the round before
 	s := &streams{target: t, client: &http.Client{Transport: transport}, last: make([]time.Time, p.connections)}
 	draw := rand.New(rand.NewPCG(number, 3))
 	if r.alone, err = s.first(ctx, t.model, p.long(draw)); err != nil {
@@ -69,12 +70,12 @@ type streams struct {
 	mu    sync.Mutex
 	gaps  []gap
 	last  []time.Time // when each stream had its last token
-	ended error       // of a stream that ended by itself
+	ended error       // of a stream that ended before its end was asked for
 }
 
 type gap struct{ from, to time.Time }
 
-// during returns the seconds of the gaps that have a part of the time in which do runs.
+// during calls do, and returns the gaps that overlap with its run, in seconds.
 func (s *streams) during(do func()) (seconds []float64) {
 	begin := time.Now()
 	do()

@@ -17,9 +17,9 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// Files of drawn numbers and words.
+// This file writes models and tokenizers of numbers and words drawn at random.
 
-// words are tokens of drawn letters, and for each after the letters the two earlier tokens that it is made of.
+// words are tokens of letters drawn at random. Each token after the single letters is made of two earlier ones.
 type words struct {
 	tokens []string
 	merges [][2]string
@@ -100,7 +100,7 @@ func drawTokenizers(dir string) (folders []string, err error) {
 	write(`"normalizer":null,"pre_tokenizer":`+space+`,"decoder":`+space, `"type":"Unigram","unk_id":0,"vocab":[`+pieces+`],"byte_fallback":false`)
 	w = drawWords(30522, "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 	for i, t := range w.tokens {
-		if rest, ok := strings.CutPrefix(t, "Ġ"); ok && len(rest) > 2 { // a letter alone is there
+		if rest, ok := strings.CutPrefix(t, "Ġ"); ok && len(rest) > 2 { // the single letters are tokens already
 			w.tokens[i] = rest
 		} else if i >= 5+256 {
 			w.tokens[i] = "##" + t
@@ -111,7 +111,7 @@ func drawTokenizers(dir string) (folders []string, err error) {
 	return folders, err
 }
 
-// tokenizers are what drawTokenizers writes.
+// tokenizers are the kinds that drawTokenizers writes.
 var tokenizers = []string{"BPE, 262,144 entries with merges", "Unigram, 250,000 entries", "WordPiece, 30,522 entries"}
 
 func listed[T any](x []T, show func(int, T) string) string {
@@ -122,7 +122,7 @@ func listed[T any](x []T, show func(int, T) string) string {
 	return strings.Join(all, ",")
 }
 
-// quoted is a string in JSON, whose letters stay as they are.
+// quoted returns s as a string of JSON in which <, > and & stay as they are.
 func quoted(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -193,7 +193,7 @@ func drawLlama(path string, t gguf.Type) error {
 	return f.Close()
 }
 
-// drawNumbers writes the numbers of a tensor: ones of a vector, and of a matrix about as large as weights are.
+// drawNumbers writes the numbers of a tensor: ones for a vector, and for a matrix numbers about as large as those of trained weights.
 func drawNumbers(w io.Writer, info gguf.Info, seed uint64) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	r := rand.New(rand.NewPCG(1, seed))

@@ -17,19 +17,19 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// The encoder of images that llama.cpp has in a file of its own next to the file of the text: an mmproj file, of the architecture clip.
+// This file reads the encoder of images, which llama.cpp has in a second file, the mmproj file, of the architecture clip.
 
-// A Projector is what such a file says.
+// A Projector is the contents of an mmproj file, as the fields and files of a model folder.
 type Projector struct {
 	Kind      string                   // llama.cpp's name: gemma3, idefics3 or lfm2
 	Document  configuration.Document   // the fields of config.json about images
 	Processor []byte                   // processor_config.json
-	Weights   transformer.Reader       // those of the text too
-	Names     func(name string) string // from Hugging Face's names of tensors to llama.cpp's; those of the text stay
-	Warnings  []string                 // of what is not read
+	Weights   transformer.Reader       // of both files
+	Names     func(name string) string // from Hugging Face's names of tensors to llama.cpp's; names of the text stay
+	Warnings  []string                 // about parts that are not read
 }
 
-// projectors are the kinds of projectors, by llama.cpp's names, with what reads their metadata.
+// projectors are the kinds of projectors, by llama.cpp's names, and the functions that read their metadata.
 var projectors = map[string]func(p *projectorReader){"gemma3": (*projectorReader).gemma3, "idefics3": (*projectorReader).idefics3, "lfm2": (*projectorReader).lfm2}
 
 // ReadProjector reads the encoder of images for a text.
@@ -77,7 +77,7 @@ type projectorReader struct {
 // Sizes that files may claim.
 const mostOfProjector = 1 << 14
 
-// integer returns a key from 1 on; without a default, which is 0, the file has to have it.
+// integer returns the value of a key, at least 1. If the default is 0, the file must have the key.
 func (p *projectorReader) integer(key string, without int64) int64 {
 	n, err := p.File.Int(p.Key(key))
 	switch {
@@ -186,7 +186,7 @@ func (p *projectorReader) idefics3() {
 	p.processor = map[string]any{"image_processor": p.processor, "image_seq_len": side / square * (side / square)}
 }
 
-// lfm2 reads that of LFM2-VL. The metadata lack how images are cut, which all published models do alike.
+// lfm2 reads the projector of LFM2-VL. The metadata do not say how images are cut; all published models cut them in the same way.
 func (p *projectorReader) lfm2() {
 	_, square := p.square(2)
 	hidden, _ := p.File.Info("mm.1.weight")
@@ -241,7 +241,7 @@ func ofImages(name string) bool {
 	return strings.HasPrefix(name, "v.") || strings.HasPrefix(name, "mm.")
 }
 
-// besides are the weights of a text, and those of the encoder of images in another file.
+// besides are the weights of a text, and of the encoder of images in another file.
 type besides struct{ text, images transformer.Reader }
 
 // beside returns the weights of both files, whose tensors must have the names that belong there.

@@ -1,4 +1,4 @@
-// Images that Qwen 2 VL and its successors read: each as a whole, in about its own shape and size.
+// This file resizes images as Qwen 2 VL and its successors read them: each as a whole, in about its own shape and size.
 
 package vision
 
@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// whole is the additional fields of the class for Qwen 2 VL.
+// whole has the additional fields of the class for Qwen 2 VL.
 type whole struct {
 	side        int // of the square of patches that becomes a token, in pixels
 	least, most int // pixels of an image
