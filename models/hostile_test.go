@@ -91,6 +91,10 @@ func mayLack(name, file string) bool {
 	return file == "config.json" && strings.HasPrefix(name, "model2vec")
 }
 
+// otherValues are of all types and sizes.
+var otherValues = []any{nil, true, false, "", "text", -1, 0, 1, 3, 1.5, int64(1 << 31), json.Number("1000000000000000000"), json.Number("1e300"),
+	json.Number("123456789012345678901234567890"), []any{}, []any{1, 2}, []any{"a"}, map[string]any{}, map[string]any{"a": 1}}
+
 // TestOtherTypes replaces each value in each JSON file by values of all types. There is a
 // model, or an error that names a file.
 func TestOtherTypes(t *testing.T) {
@@ -105,8 +109,7 @@ func TestOtherTypes(t *testing.T) {
 			var doc any
 			tftest.NoError(t, json.Unmarshal(m[file].Data, &doc))
 			values(doc, func(v any) { doc = v }, file, func(at string, set func(v any)) {
-				for _, v := range []any{nil, true, false, "", "text", -1, 0, 1, 3, 1.5, int64(1 << 31), json.Number("1000000000000000000"), json.Number("1e300"),
-					json.Number("123456789012345678901234567890"), []any{}, []any{1, 2}, []any{"a"}, map[string]any{}, map[string]any{"a": 1}} {
+				for _, v := range otherValues {
 					if n++; !chosen(n) {
 						continue
 					}
