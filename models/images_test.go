@@ -276,11 +276,13 @@ func TestPlacesInPieces(t *testing.T) {
 		}
 		tftest.NoError(t, lm.HiddenSoft(ws, both, append(plain, ids...), transformer.Ragged(len(plain), len(ids)), moved, nil))
 		sameBits(t, name+" beside a text", both, append(alone, want...))
-		for what, s := range map[string]models.Soft{
-			"an image that has not begun": {At: 0, X: make([]float32, dim), Across: 1, Before: 1}, "negative columns": {At: 0, X: make([]float32, dim), Across: -1},
-			"two sequences": {At: 1, X: make([]float32, 2*dim), Across: 2}, "no vectors": {At: 0, Across: 2},
+		one, two := make([]float32, dim), make([]float32, 2*dim)
+		for what, soft := range map[string][]models.Soft{
+			"an image that has not begun": {{At: 0, X: one, Across: 1, Before: 1}}, "negative columns": {{At: 0, X: one, Across: -1}},
+			"two sequences": {{At: 1, X: two, Across: 2}}, "no vectors": {{At: 0, Across: 2}},
+			"another order": {{At: 1, X: one, Across: 1}, {At: 0, X: one, Across: 1}}, "an image in another": {{At: 0, X: two, Across: 2}, {At: 1, X: one, Across: 1}},
 		} {
-			if err := lm.HiddenSoft(ws, make([]float32, 4*dim), plain, transformer.Ragged(2, 2), []models.Soft{s}, nil); !errors.Is(err, fault.ErrShape) {
+			if err := lm.HiddenSoft(ws, make([]float32, 4*dim), plain, transformer.Ragged(2, 2), soft, nil); !errors.Is(err, fault.ErrShape) {
 				t.Errorf("%s: %v, want an ErrShape", what, err)
 			}
 		}

@@ -64,11 +64,14 @@ func (g imageGrids) until(rows int) imageGrids {
 
 // add adds vectors of an image from a row on.
 func (g *imageGrids) add(row, rows int, s Soft) error {
+	n := len(*g) - 1
 	if s.Before == 0 {
+		if n >= 0 && (*g)[n].at+(*g)[n].rows > row {
+			return check.Errorf(fault.ErrShape, "an image at row %d, before the end of an earlier one", row)
+		}
 		*g = append(*g, imageGrid{row, g.position(row)[0], rows, s.Across})
 		return nil
 	}
-	n := len(*g) - 1
 	if n < 0 || (*g)[n].at+(*g)[n].rows != row || (*g)[n].rows != s.Before || (*g)[n].across != s.Across {
 		return check.Errorf(fault.ErrShape, "soft tokens after %d of the same image in %d columns, which did not pass", s.Before, s.Across)
 	}

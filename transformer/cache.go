@@ -142,8 +142,8 @@ func (c *Cache) End(batch Batch) {
 }
 
 // Positions returns the positions of the rows of batch, which follow those in c and have some soft tokens of dim features; nil if there is no
-// image among all of these rows. It is called after Begin, and c may be nil. Soft tokens of an image that do not follow its earlier ones, or that
-// are in two sequences, are an error that matches fault.ErrShape.
+// image among all of these rows. It is called after Begin, and c may be nil. Soft tokens of an image that do not follow its earlier ones, that
+// are in two sequences, or that are not in the order of their rows are an error that matches fault.ErrShape.
 func (c *Cache) Positions(batch Batch, soft []Soft, dim int) ([]Position, error) {
 	var all []Position
 	for i := range batch.Len() {
