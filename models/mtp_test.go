@@ -112,3 +112,19 @@ func TestNoMTP(t *testing.T) {
 		}
 	}
 }
+
+// TestMTPRefused: layers that are not supported are errors that name the option, and the model opens without it.
+func TestMTPRefused(t *testing.T) {
+	weights := tf.TensorMap{"mtp.fc.weight": {Shape: []int{1}, Data: []float32{1}}}
+	for field, value := range map[string]string{"mtp_num_hidden_layers": "2", "mtp_use_dedicated_embeddings": "true"} {
+		config := `{"model_type": "qwen3_5_text", "architectures": ["Qwen3_5ForCausalLM"], "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "layer_types": ["full_attention"],
+			"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 24, "` + field + `": ` + value + `}`
+		_, err := models.New([]byte(config), weights, models.Options{MTP: true})
+		if of := new(fault.Error); !errors.Is(err, fault.ErrOption) || !errors.As(err, &of) || of.Field != "MTP" || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v, want an ErrOption that names the field", field, err)
+		}
+		if _, err := models.New([]byte(config), tf.Random(1), models.Options{}); err != nil {
+			t.Errorf("%s without the option: %v", field, err)
+		}
+	}
+}

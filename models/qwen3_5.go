@@ -222,10 +222,10 @@ func (c *Checkpoint) qwen35Predictor(d *block.Decoder, config qwen35Config, laye
 		return nil, check.Option("MTP", true, "not together with Images")
 	}
 	if config.More > 1 {
-		return nil, c.doc.Errorf("mtp_num_hidden_layers", "want 1 with the option MTP")
+		return nil, check.Option("MTP", true, "mtp_num_hidden_layers is %d, want 1", config.More)
 	}
 	if config.OwnTable {
-		return nil, c.doc.Errorf("mtp_use_dedicated_embeddings", "want false with the option MTP")
+		return nil, check.Option("MTP", true, "mtp_use_dedicated_embeddings is true, want false")
 	}
 	norm := layer.Norm
 	norm.Shape = []int{config.Dim}
