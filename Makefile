@@ -298,7 +298,7 @@ EMULATED := arm64 avx512 arm64-callers avx512-callers
 
 .PHONY: test-emulated
 test-emulated: ## in emulators: WHAT="arm64 avx512 amx arm64-callers" ...
-	@$(if $(WHAT),,scripts/install.sh $(EMULATORS)) # not by two of them at the same time
+	@scripts/install.sh $(EMULATORS) # not by two of them at the same time
 	@scripts/stages.sh $(addprefix emulated-,$(or $(WHAT),$(EMULATED)))
 
 emulated-%:
