@@ -3,6 +3,7 @@ package tokenizer
 // This file adds the merges of a file to a model. One goroutine reads their texts in blocks; the other goroutines look up the ids of a block.
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -75,8 +76,15 @@ func (g *merging) block() *mergeBlock {
 	return b
 }
 
+// mostMerged bounds the bytes of a merge: ends of texts are int32.
+const mostMerged = 1 << 30
+
 // add adds a merge of two tokens.
 func (g *merging) add(rank int, first, second []byte) {
+	if len(first) > mostMerged-len(second) {
+		g.err = cmp.Or(g.err, fmt.Errorf("%w: merge %d has %d and %d bytes, want at most %d", fault.ErrFormat, rank, len(first), len(second), mostMerged))
+		return
+	}
 	b := g.next
 	b.ranks[len(b.ends)/2] = uint32(rank)
 	b.texts = append(b.texts, first...)
