@@ -15,7 +15,7 @@ import (
 // next one from the hidden state of a token and the next token, so it reads what the steps of the model have computed, and has a history of its own. As with a
 // draft model, the text's own sampler chooses from its logits and takes the choice back, and the model decides.
 
-// mtp is the layer of a model at work. Without one it proposes nothing.
+// mtp makes the layer of a model propose tokens. The zero mtp has no layer, and proposes nothing.
 type mtp struct {
 	layer *models.Predictor
 	pages *transformer.Pages

@@ -74,7 +74,7 @@ type projectorReader struct {
 	swapped          bool           // the names of the two matrices of a feed-forward network
 }
 
-// Sizes that files may claim.
+// mostOfProjector is the largest size that a file may claim.
 const mostOfProjector = 1 << 14
 
 // integer returns the value of a key, at least 1. If the default is 0, the file must have the key.
@@ -192,7 +192,7 @@ func (p *projectorReader) lfm2() {
 	hidden, _ := p.File.Info("mm.1.weight")
 	positions, _ := p.File.Info("v.position_embd.weight")
 	if len(hidden.Shape) != 2 || len(positions.Shape) != 2 {
-		p.Note(&fault.Error{Kind: fault.ErrMissing, Field: "mm.1.weight, v.position_embd.weight", Err: errors.New("missing, or no matrix")})
+		p.Note(&fault.Error{Kind: fault.ErrMissing, Field: "mm.1.weight, v.position_embd.weight", Err: errors.New("want matrices")})
 		return
 	}
 	p.tower["model_type"], p.tower["num_patches"] = "siglip2_vision_model", positions.Shape[0]
