@@ -1,7 +1,7 @@
-"""Layers that predict further tokens, for folders made by the other scripts. transformers ignores their weights, so what they compute, PyTorch computes that we
-wrote from the report of DeepSeek V3 (section 2.2), around a layer of transformers' model: [norm of the next token's embedding, norm of the
-hidden state], projected, passes a layer of the model's own kind with attention, a norm, and the model's head. The hidden state is that after the model's last
-norm, as in vLLM and llama.cpp."""
+"""Layers that predict further tokens, for folders made by the other scripts. transformers ignores their weights, so Further computes the layers in
+PyTorch, from the report of DeepSeek V3 (section 2.2), with a layer of transformers' model: [norm of the next token's embedding, norm of the hidden state] is
+projected and passes a layer with attention of the model's own kind, a norm, and the model's head. The hidden state is taken after the model's last norm, as in
+vLLM and llama.cpp."""
 
 import os
 
@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from folder import BUILD, redraw
 
-# Name of the model's folder: its class, the layer whose kind the new one has, and by what names its parts are published.
+# For the name of each model's folder: its class, the layer whose kind the new layer has, and the names under which the parts are published.
 QWEN = dict(tokens="mtp.pre_fc_norm_embedding.", hidden="mtp.pre_fc_norm_hidden.", project="mtp.fc.", layer="mtp.layers.0.", norm="mtp.norm.")
 DEEPSEEK = dict(tokens="model.layers.2.enorm.", hidden="model.layers.2.hnorm.", project="model.layers.2.eh_proj.", layer="model.layers.2.", norm="model.layers.2.shared_head.norm.")
 MODELS = {
@@ -45,7 +45,7 @@ class Further(torch.nn.Module):
 
 
 def published(name, x, names):
-    """A weight by the name that the checkpoint has; DeepSeek's experts have tensors of their own."""
+    """Returns a weight by its name in the checkpoint. Each of DeepSeek's experts has a tensor of its own."""
     stem, _, part = name.partition(".experts.")
     if names is not DEEPSEEK or part not in ("gate_up_proj", "down_proj"):
         return {name: x.contiguous()}
