@@ -2,6 +2,7 @@ package ready
 
 import (
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/avoformer/avoformer/internal/regular"
@@ -23,7 +24,7 @@ func isChecked(path string, info os.FileInfo) bool {
 	if stamp == "" {
 		return false
 	}
-	data, err := os.ReadFile(path + checkedExt)
+	data, err := regular.ReadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path)+checkedExt)
 	return err == nil && string(data) == stamp
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/avoformer/avoformer/fault"
 )
 
@@ -67,5 +69,27 @@ func TestChecked(t *testing.T) {
 	}
 	if err := Remove(path); err != nil || isThere() {
 		t.Errorf("removed: %v, checked %t", err, isThere())
+	}
+}
+
+// TestCheckedPipe: a named pipe in place of the stamp is not waited for.
+func TestCheckedPipe(t *testing.T) {
+	path := written(t)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(path+checkedExt, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool, 1)
+	go func() { done <- isChecked(path, info) }()
+	select {
+	case is := <-done:
+		if is {
+			t.Error("a pipe is a stamp")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it waits for the pipe")
 	}
 }
