@@ -23,6 +23,7 @@ var (
 	benchPrompts = flag.String("prompts", "", "the format of a second copy for prompts; none: no copy")
 	benchLayers  = flag.Int("layers", 2, "the number of layers of BenchmarkSpeech; the published model has 24")
 	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
+	benchReady   = flag.String("ready", "", "the `folder` of its ready file, which is mapped; none: the weights are packed in memory")
 )
 
 // BenchmarkLanguageModel reads prompts and generates, in tokens a second, each on as many
@@ -37,7 +38,7 @@ func BenchmarkLanguageModel(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := models.Options{WeightFormat: format, CacheFormat: held}
+	o := models.Options{WeightFormat: format, CacheFormat: held, Ready: *benchReady}
 	if *benchPrompts != "" {
 		if o.PromptFormat, err = kernels.ParseFormat(*benchPrompts); err != nil {
 			b.Fatal(err)

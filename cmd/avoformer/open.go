@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/internal/replica"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -37,7 +39,7 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 	allowed, _ := replica.Memory()
 	o.Model.MemoryLimit, o.Model.Ready, o.TokenizerAsWritten = cmp.Or(a.memoryLimit, allowed), a.ready, a.asWritten
 	m, err := interruptible(a, func() (P, error) {
-		defer collectLess()()
+		defer collectLess(&o.Model)()
 		return open(dir, o)
 	})
 	if err == nil {
@@ -47,9 +49,10 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 }
 
 // collectLess lets the heap grow to five times what is in use before garbage is collected, until the result is called: most of what opening makes stays. The
-// limit of the heap holds.
-func collectLess() (restore func()) {
-	if _, ok := os.LookupEnv("GOGC"); ok {
+// limit of the heap holds. Weights that are converted leave garbage of their own size, whose fresh pages cost more than collecting: there it does nothing.
+func collectLess(o *models.Options) (restore func()) {
+	_, set := os.LookupEnv("GOGC")
+	if set || o.WeightFormat != kernels.FormatF32 || o.PromptFormat != kernels.FormatF32 || len(o.WeightFormats) > 0 {
 		return func() {}
 	}
 	before := debug.SetGCPercent(400)
