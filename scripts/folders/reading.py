@@ -99,7 +99,7 @@ def _(out, name):
     def new(w):
         return {k.removeprefix("language_model.") if "lm_head" in k else "model." + k.replace("language_model.model.", "language_model."): v for k, v in w.items()}
 
-    with_images(Folder(out, name), hf.Gemma3ForConditionalGeneration(c), hf.Gemma3ForConditionalGeneration, 97, noise(side, side), [rows] * 2, given=lambda x: x, also=lambda x: {"token_type_ids": grouped([rows] * 2)},
+    with_images(Folder(out, name), hf.Gemma3ForConditionalGeneration(c), hf.Gemma3ForConditionalGeneration, 97, noise(side, side), [rows] * 2, given=lambda x: x, also=lambda x, ids: {"token_type_ids": grouped([rows] * 2)},
                 seed=3706, norm=0.0, scale=[("embed_tokens", 0.1)], rename=new if name == "gemma3-windows" else None)
 
 
@@ -111,7 +111,7 @@ def _(out, name):
     down, across, side = 4, 8, 4
     at = torch.tensor([[[x, y] for y in range(down) for x in range(across)]] * 2)
     patches = lambda x: x.reshape(2, 3, down, side, across, side).permute(0, 2, 4, 3, 5, 1).reshape(2, down * across, -1)
-    with_images(Folder(out, name), hf.Gemma4ForConditionalGeneration(c), hf.Gemma4ForConditionalGeneration, 97, noise(down * side, across * side), [8] * 2, given=patches, also=lambda x: {"image_position_ids": at, "mm_token_type_ids": grouped([8] * 2)},
+    with_images(Folder(out, name), hf.Gemma4ForConditionalGeneration(c), hf.Gemma4ForConditionalGeneration, 97, noise(down * side, across * side), [8] * 2, given=patches, also=lambda x, ids: {"image_position_ids": at, "mm_token_type_ids": grouped([8] * 2)},
                 seed=3710, after=scalars, scale=[("embed_tokens.", 0.1)])
 
 
