@@ -70,3 +70,23 @@ func TestWholeSoft(t *testing.T) {
 		})
 	}
 }
+
+// TestSoftFirst: the first step of a scheduler may be an image and nothing else.
+func TestSoftFirst(t *testing.T) {
+	m := tftest.Must(models.Open("../models/testdata/images/gemma3", models.Options{Images: true}))(t)
+	const rows = 20
+	prompt := append(slices.Repeat([]int{m.Images.Token}, rows), 3, 4, 5)
+	r := generation.Request{Prompt: prompt, Soft: []models.Soft{{X: tftest.Normal(1, rows*m.LM.Dim())}}}
+	r.MaxTokens = 6
+	var want []int
+	for i, tokens := range []int{0, 4, rows} { // the first has the whole prompt in a step
+		got, _, err := collect(t.Context(), schedule(t, generation.SchedulerConfig{Model: m.LM, StepTokens: tokens, Draft: -1}), r)
+		tftest.NoError(t, err)
+		if i == 0 {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("steps of %d tokens: %v, want %v", tokens, got, want)
+		}
+	}
+}

@@ -158,7 +158,9 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 	switch {
 	case together && in.Mask.joins():
 		for _, joined := range []bool{false, true} {
-			a.attendTogether(ws, dst, &p, &in, relative, p.parts(ws, &in, joined), joined)
+			if all := p.parts(ws, &in, joined); len(all) > 0 {
+				a.attendTogether(ws, dst, &p, &in, relative, all, joined)
+			}
 		}
 		return nil
 	case together && (p.cache != nil || batch.uniformLength() == 0):
