@@ -15,15 +15,12 @@ func predicts(m models.LanguageModel) bool {
 
 // following is the layer's state for a text.
 type following struct {
-	trust
+	proposals
 	history *transformer.History // nil: it has read nothing
 	rows    int                  // of history, except those of proposals
-	off     bool                 // the layer reads this text no further
 	hidden  []float32            // rows of the model that the layer has not read, [len(tokens), D]
 	tokens  []int                // that follow them
 	ahead   []float32            // what the layer made of the last row, [D]
-	want    int                  // proposals of the step that is planned
-	picked  int                  // tokens that the sampler has to take back
 }
 
 // release forgets the text, except for the tokens that the sampler has to take back.
@@ -31,7 +28,7 @@ func (f *following) release() {
 	if f.history != nil {
 		f.history.Release()
 	}
-	*f = following{trust: f.trust, off: f.off, picked: f.picked}
+	*f = following{proposals: f.proposals}
 }
 
 // begin sets the state to the first rows of a history, or to all if it has fewer.

@@ -1,8 +1,6 @@
 package generation
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/avoformer/avoformer/transformer"
@@ -50,14 +48,10 @@ func (g *guesser) propose(l *loop, most int) {
 	most = g.size(len(l.jobs), most)
 	g.jobs = g.jobs[:0]
 	for _, j := range l.jobs {
-		limit := most
-		if j.MaxTokens > 0 {
-			limit = min(limit, j.MaxTokens-j.n-1)
-		}
-		if j.by != nil || j.guesses.off || len(j.piece) < j.left() || limit < 1 || len(j.tokens)-j.guesses.history.Len() > g.behind || !j.Sampler.undoable() {
+		if len(j.piece) < j.left() || len(j.tokens)-j.guesses.history.Len() > g.behind {
 			continue
 		}
-		if j.guesses.want = j.guesses.room(limit); j.guesses.want > 0 {
+		if j.guesses.plan(j, most) {
 			if j.guesses.history == nil {
 				j.guesses.history = g.pages.New()
 			}
@@ -70,10 +64,7 @@ func (g *guesser) propose(l *loop, most int) {
 		g.pass(l)
 	}
 	for _, j := range g.all {
-		if j.failed == nil {
-			j.failed = guarded(func() error { return j.Sampler.Undo(j.guesses.picked) })
-		}
-		j.guesses.picked = 0
+		j.guesses.takeBack(j)
 	}
 	l.failPlanned()
 	l.s.mu.Lock()
@@ -114,26 +105,10 @@ func (g *guesser) pass(l *loop) {
 		if j.guesses.history.Len() < len(j.tokens) {
 			continue // the rest of a long text follows in later steps
 		}
-		var token int
-		err := guarded(func() (err error) {
-			token, err = j.Sampler.pick(w, logits[:vocab])
-			return err
-		})
-		logits = logits[vocab:]
-		if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
-			j.failed = err
-		}
-		if err != nil {
-			continue
-		}
-		j.guesses.picked++
-		if slices.Contains(j.Stop, token) {
-			continue
-		}
-		j.piece, j.by = append(j.piece, token), &j.guesses.trust
-		if j.guesses.want--; j.guesses.want > 0 {
+		if j.guesses.choose(j, w, logits[:vocab]) {
 			more = append(more, j)
 		}
+		logits = logits[vocab:]
 	}
 	g.jobs = more
 }

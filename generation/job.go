@@ -34,8 +34,9 @@ type job struct {
 }
 
 func newJob(ctx context.Context, r Request, adapter int, soft []softKey, whole bool) *job {
+	first := proposals{trust: trust{size: firstDraft}}
 	return &job{Request: r, soft: soft, whole: whole, adapter: adapter, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
-		lookup: lookup{trust: trust{size: firstDraft}}, spell: trust{size: mostTrust}, guesses: guesses{trust: trust{size: firstDraft}}, mtp: following{trust: trust{size: firstDraft}}}
+		lookup: lookup{trust: first.trust}, spell: trust{size: mostTrust}, guesses: guesses{proposals: first}, mtp: following{proposals: first}}
 }
 
 // release gives back the histories.

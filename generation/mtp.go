@@ -144,15 +144,10 @@ func (g *mtp) propose(jobs []*job, most int) {
 	most = g.size(len(jobs), most)
 	g.jobs = g.jobs[:0]
 	for _, j := range jobs {
-		f, limit := &j.mtp, most
-		if j.MaxTokens > 0 {
-			limit = min(limit, j.MaxTokens-j.n-1)
-		}
+		f := &j.mtp
 		// The layer has to know all rows of the model, so that it predicts what follows the last token.
-		if known := len(f.tokens) > 0 || len(f.ahead) > 0; j.by == nil && !f.off && known && j.left() == 1 && limit > 0 && j.Sampler.undoable() {
-			if f.want = f.room(limit); f.want > 0 {
-				g.jobs = append(g.jobs, j)
-			}
+		if known := len(f.tokens) > 0 || len(f.ahead) > 0; known && j.left() == 1 && f.plan(j, most) {
+			g.jobs = append(g.jobs, j)
 		}
 	}
 	if len(g.jobs) == 0 {
@@ -168,10 +163,7 @@ func (g *mtp) propose(jobs []*job, most int) {
 		g.choose()
 	}
 	for _, j := range all {
-		if j.failed == nil {
-			j.failed = guarded(func() error { return j.Sampler.Undo(j.mtp.picked) })
-		}
-		j.mtp.picked = 0
+		j.mtp.takeBack(j)
 	}
 	if passes > 0 {
 		g.draft.learn(float64(len(all)), time.Since(begin).Seconds()/float64(passes), keepSteps)
@@ -194,26 +186,9 @@ func (g *mtp) choose() {
 	g.x, g.tokens, g.past, g.lengths = g.x[:0], g.tokens[:0], g.past[:0], g.lengths[:0]
 	more := g.jobs[:0]
 	for i, j := range g.jobs {
-		token := 0
-		err := guarded(func() (err error) {
-			token, err = j.Sampler.pick(w, g.logits[i*g.vocab:(i+1)*g.vocab])
-			return err
-		})
-		if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
-			j.failed = err
-		}
-		if err != nil {
-			continue
-		}
-		f := &j.mtp
-		f.picked++
-		if slices.Contains(j.Stop, token) {
-			continue
-		}
-		j.piece, j.by = append(j.piece, token), &f.trust
-		if f.want--; f.want > 0 {
+		if f := &j.mtp; f.choose(j, w, g.logits[i*g.vocab:(i+1)*g.vocab]) {
 			more = append(more, j)
-			g.x, g.tokens = append(g.x, f.ahead...), append(g.tokens, token)
+			g.x, g.tokens = append(g.x, f.ahead...), append(g.tokens, j.piece[len(j.piece)-1])
 			g.past, g.lengths = append(g.past, f.history), append(g.lengths, 1)
 		}
 	}
