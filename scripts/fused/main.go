@@ -44,6 +44,7 @@ var mayFuse = []struct{ function, why string }{
 	{"generation.(*line).", "a guess of time"},
 	{"generation.(*loop).", "a guess of time"},
 	{"generation.(*pace).", "a guess of time"},
+	{"generation.(*mtp).", "a guess of time"},
 }
 
 // differs matches an instruction or a call whose result may have other bits.
