@@ -225,32 +225,14 @@ func (l *axialLayer) forward(ws *Workspace, dst []float32, in transformer.LayerI
 	return l.feed.Forward(ws, dst, x, dst) // dst += feed(x)
 }
 
-// resizeCorners resizes a table of positions, [down, across, dim], linearly in both directions, so that its corners stay where they are. Places
-// are computed in float32, as transformers does, since rounding decides between two rows.
-func resizeCorners(table []float32, dim, down, across, toDown, toAcross int) []float32 {
-	dst := make([]float32, toDown*toAcross*dim)
-	for y := range toDown {
-		rows, rowWeights := neighbours(y, toDown, down)
-		for x := range toAcross {
-			columns, columnWeights := neighbours(x, toAcross, across)
-			to := dst[(y*toAcross+x)*dim:][:dim]
-			for i, r := range rows {
-				for j, c := range columns {
-					w := float32(rowWeights[i] * columnWeights[j])
-					for d, v := range table[(r*across+c)*dim:][:dim] {
-						to[d] += float32(w * v)
-					}
-				}
-			}
-		}
-	}
-	return dst
-}
+// resizeCorners resizes a table of positions linearly, so that its corners stay where they are. Places are computed in float32, as
+// transformers does, since rounding decides between two rows.
+var resizeCorners = block.ResizeBy(neighbours)
 
 // neighbours returns the two places of n between which place i of to lies, and their weights.
-func neighbours(i, to, n int) (at [2]int, weights [2]float32) {
+func neighbours(i, to, n int) (at []int, weights []float32) {
 	source := float32(i*(n-1)) / float32(max(to-1, 1))
 	first := int(source)
 	part := source - float32(first)
-	return [2]int{first, min(first+1, n-1)}, [2]float32{1 - part, part}
+	return []int{first, min(first+1, n-1)}, []float32{1 - part, part}
 }

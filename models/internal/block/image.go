@@ -71,41 +71,45 @@ func positionsFor(table []float32, first, dim, side, down, across int, resize fu
 	return slices.Concat(front, resize(table[len(front):], dim, side, side, down, across))
 }
 
-// interpolate resizes a table of positions, [down, across, dim], bicubically (Keys,
-// 1981, with a = -0.75) to another grid, as PyTorch does where corners are not aligned.
-func interpolate(table []float32, dim, down, across, toDown, toAcross int) []float32 {
-	dst := make([]float32, toDown*toAcross*dim)
-	for y := range toDown {
-		rows, rowWeights := taps(y, toDown, down)
-		for x := range toAcross {
-			columns, columnWeights := taps(x, toAcross, across)
-			to := dst[(y*toAcross+x)*dim:][:dim]
-			for i, r := range rows {
-				for j, c := range columns {
-					w := float32(rowWeights[i] * columnWeights[j])
-					for d, v := range table[(r*across+c)*dim:][:dim] {
-						to[d] += float32(w * v)
+// interpolate resizes a table of positions bicubically (Keys, 1981, with a = -0.75), as PyTorch does where corners are not aligned.
+var interpolate = ResizeBy(taps)
+
+// ResizeBy returns a function that resizes a table of positions, [down, across, dim], in both directions. places returns the places of n
+// that place i of to is made of, and their weights; the product of two weights is rounded to T.
+func ResizeBy[T float32 | float64](places func(i, to, n int) (at []int, weights []T)) func(table []float32, dim, down, across, toDown, toAcross int) []float32 {
+	return func(table []float32, dim, down, across, toDown, toAcross int) []float32 {
+		dst := make([]float32, toDown*toAcross*dim)
+		for y := range toDown {
+			rows, rowWeights := places(y, toDown, down)
+			for x := range toAcross {
+				columns, columnWeights := places(x, toAcross, across)
+				to := dst[(y*toAcross+x)*dim:][:dim]
+				for i, r := range rows {
+					for j, c := range columns {
+						w := float32(rowWeights[i] * columnWeights[j])
+						for d, v := range table[(r*across+c)*dim:][:dim] {
+							to[d] += float32(w * v)
+						}
 					}
 				}
 			}
 		}
+		return dst
 	}
-	return dst
 }
 
 // taps returns the four places of n that place i of to is made of, and their weights.
-func taps(i, to, n int) (at [4]int, weights [4]float64) {
+func taps(i, to, n int) (at []int, weights []float64) {
 	const a = -0.75
 	source := (float64(i)+0.5)*float64(n)/float64(to) - 0.5
 	first := math.Floor(source)
 	t := source - first
 	near := func(x float64) float64 { return float64(float64(float64((a+2)*x)-(a+3))*x*x) + 1 }    // |x| <= 1
 	far := func(x float64) float64 { return float64((float64((float64(a*x)-5*a)*x)+8*a)*x) - 4*a } // 1 < |x| < 2
-	weights = [4]float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
-	for j := range at {
-		at[j] = min(max(int(first)-1+j, 0), n-1)
+	for j := range 4 {
+		at = append(at, min(max(int(first)-1+j, 0), n-1))
 	}
-	return at, weights
+	return at, []float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
 }
 
 // ImageTower is the encoder of images of vision transformers.
