@@ -66,7 +66,6 @@ func (g *guesser) propose(l *loop, most int) {
 	for _, j := range g.all {
 		j.guesses.takeBack(j)
 	}
-	l.failPlanned()
 	l.s.mu.Lock()
 	l.s.stats.DraftSteps += uint64(passes)
 	l.s.mu.Unlock()

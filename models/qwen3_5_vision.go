@@ -1,8 +1,6 @@
 package models
 
 import (
-	"slices"
-
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
@@ -51,13 +49,11 @@ func qwen35Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 	if err != nil {
 		return nil, err
 	}
-	kinds := []string{c.Config.ModelType + "_vision", c.Config.ModelType} // early checkpoints have the second
-	if kind := ""; d.Has("model_type") {
-		if err := d.Field("model_type", &kind); err != nil || !slices.Contains(kinds, kind) {
-			return nil, d.Errorf("model_type", "want %q", kinds[0])
-		}
+	kind := c.Config.ModelType + "_vision"
+	if err := ofModelType(d, kind, c.Config.ModelType); err != nil { // the second is that of early checkpoints
+		return nil, err
 	}
-	d.AsClass(kinds[0])
+	d.AsClass(kind)
 	config, t, err := qwen35Tower(d, c.Loader.At("visual."))
 	if err != nil {
 		return nil, err

@@ -49,13 +49,11 @@ func init() {
 // visionTower are the tensors of a tower of images and of the projection to the text's width, by the names of transformers 4 and 5.
 var visionTower = []string{"vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*", "model.multi_modal_projector.*"}
 
-// ofModelType returns an error if d says that it is of another model type.
-func ofModelType(d configuration.Document, kind string) error {
-	named := kind
-	if d.Has("model_type") {
-		if err := d.Field("model_type", &named); err != nil || named != kind {
-			return d.Errorf("model_type", "want %q", kind)
-		}
+// ofModelType returns an error if d says that it is of a model type other than kinds.
+func ofModelType(d configuration.Document, kinds ...string) error {
+	kind := kinds[0]
+	if d.Has("model_type") && (d.Field("model_type", &kind) != nil || !slices.Contains(kinds, kind)) {
+		return d.Errorf("model_type", "want %q", kinds[0])
 	}
 	return nil
 }

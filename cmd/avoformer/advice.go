@@ -3,7 +3,9 @@
 package main
 
 import (
-	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -11,8 +13,14 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// inLayer matches names of weights of layers, which have a number.
-var inLayer = regexp.MustCompile(`(^|\.)[0-9]+\.`)
+// inLayer reports whether a name is that of a weight of a layer, which has a number.
+func inLayer(name string) bool {
+	parts := strings.Split(name, ".")
+	return slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool {
+		_, err := strconv.ParseUint(part, 10, 32)
+		return err == nil
+	})
+}
 
 // adviseFast returns the advice to read prompts in bf16_fast, or "" where that is not faster: for a model that generates text and holds most
 // of the weights of its layers only in BF16, on a machine that multiplies bf16_fast with instructions of its own, which by names.
@@ -22,7 +30,7 @@ func adviseFast(m *models.Model, o models.Options, by string) string {
 	}
 	inBF16, all := 0, 0
 	for _, h := range m.Holdings {
-		if !inLayer.MatchString(h.Name) {
+		if !inLayer(h.Name) {
 			continue // -prompts makes no copy of it
 		}
 		all += h.Elements

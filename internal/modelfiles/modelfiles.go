@@ -115,10 +115,13 @@ func Projector(path, given string) (string, error) {
 			found = append(found, e.Name())
 		}
 	}
-	if len(found) != 1 {
-		return "", check.Option(option, "", "next to %s are %d files whose names have mmproj in them %q, want the one with the encoder of images", filepath.Base(path), len(found), found)
+	switch len(found) {
+	case 0:
+		return "", check.Option(option, "", "no file next to %s has mmproj in its name: want the file with the encoder of images", filepath.Base(path))
+	case 1:
+		return filepath.Join(filepath.Dir(path), found[0]), nil
 	}
-	return filepath.Join(filepath.Dir(path), found[0]), nil
+	return "", check.Option(option, "", "several files next to %s have mmproj in their names: want one of %q", filepath.Base(path), found)
 }
 
 // regularFiles are those of the names that are regular files. Like the code that opens models, it ignores a link to nothing.
