@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/gaps"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -182,13 +183,13 @@ func BenchmarkLongPrompt(b *testing.B) {
 			var calm, beside, quotient []float64
 			for b.Loop() {
 				alone := times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()
-				w := watchGaps(b, m, s, streams)
-				w.during(func() { time.Sleep(time.Second) })
-				calm = append(calm, w.during(func() { time.Sleep(time.Second) })...)
-				beside = append(beside, w.during(func() {
+				w, stop := watchGaps(b, m, s, streams)
+				w.During(func() { time.Sleep(time.Second) })
+				calm = append(calm, w.During(func() { time.Sleep(time.Second) })...)
+				beside = append(beside, w.During(func() {
 					quotient = append(quotient, times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()/alone)
 				})...)
-				w.stop()
+				stop()
 			}
 			usual := quantile(calm, 0.5)
 			b.ReportMetric(1e3*usual, "ms/gap")
@@ -200,67 +201,27 @@ func BenchmarkLongPrompt(b *testing.B) {
 	}
 }
 
-// gapWatch measures the gaps between the tokens of texts.
-type gapWatch struct {
-	mu   sync.Mutex
-	gaps []tokenGap
-	last []time.Time // when each text had its last token
-	stop func()      // ends the texts
-}
-
-type tokenGap struct{ from, to time.Time }
-
-// watchGaps begins texts, and returns once each has a token.
-func watchGaps(b *testing.B, m *models.Model, s *generation.Scheduler, texts int) *gapWatch {
+// watchGaps begins texts, and returns once each has a token. stop ends them.
+func watchGaps(b *testing.B, m *models.Model, s *generation.Scheduler, texts int) (w *gaps.Watch, stop func()) {
 	const depth = 64
-	w := &gapWatch{last: make([]time.Time, texts)}
+	w = gaps.New(texts)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	w.stop = func() { cancel(); running.Wait() }
 	begun := make(chan struct{}, texts)
 	for i := range texts {
 		prompt := benchTokens(rand.New(rand.NewPCG(7, uint64(i))), m, depth)
 		running.Go(func() {
 			for range s.Generate(ctx, generation.Request{Prompt: prompt}) {
-				w.mu.Lock()
-				now := time.Now()
-				if w.last[i].IsZero() {
+				if w.Token(i) {
 					begun <- struct{}{}
-				} else {
-					w.gaps = append(w.gaps, tokenGap{w.last[i], now})
 				}
-				w.last[i] = now
-				w.mu.Unlock()
 			}
 		})
 	}
 	for range texts {
 		<-begun
 	}
-	return w
-}
-
-// during returns the seconds of the gaps that have a part of the time in which do runs.
-func (w *gapWatch) during(do func()) (seconds []float64) {
-	begin := time.Now()
-	do()
-	end := time.Now()
-	for {
-		w.mu.Lock()
-		if !slices.ContainsFunc(w.last, end.After) {
-			break
-		}
-		w.mu.Unlock()
-		time.Sleep(time.Millisecond)
-	}
-	defer w.mu.Unlock()
-	for _, g := range w.gaps {
-		if g.to.After(begin) && g.from.Before(end) {
-			seconds = append(seconds, g.to.Sub(g.from).Seconds())
-		}
-	}
-	w.gaps = nil
-	return seconds
+	return w, func() { cancel(); running.Wait() }
 }
 
 // BenchmarkProposals generates a text of 512 tokens with proposals of what it had before and without, in turn: one that

@@ -12,11 +12,12 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/avoformer/avoformer/internal/gaps"
 )
 
 // gapRound is what a server did in one round of -kind gaps, in seconds.
@@ -29,7 +30,7 @@ type gapRound struct {
 // a round is the seed of its prompts.
 func (p *plan) measureGaps(ctx context.Context, t *target, number uint64) (r gapRound, err error) {
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true} // a server may close connections that were idle since the round before
-	s := &streams{target: t, client: &http.Client{Transport: transport}, last: make([]time.Time, p.connections)}
+	s := &streams{target: t, client: &http.Client{Transport: transport}, watch: gaps.New(p.connections)}
 	draw := rand.New(rand.NewPCG(number, 3))
 	if r.alone, err = s.first(ctx, t.model, p.long(draw)); err != nil {
 		return r, err
@@ -46,10 +47,10 @@ func (p *plan) measureGaps(ctx context.Context, t *target, number uint64) (r gap
 			return r, err
 		}
 	}
-	s.during(func() { time.Sleep(p.warm) })
-	r.calm = s.during(func() { time.Sleep(p.block) })
-	r.beside = s.during(func() { r.loaded, err = s.first(ctx, t.model, p.long(draw)) })
-	return r, errors.Join(err, s.ended)
+	s.watch.During(func() { time.Sleep(p.warm) })
+	r.calm = s.watch.During(func() { time.Sleep(p.block) })
+	r.beside = s.watch.During(func() { r.loaded, err = s.first(ctx, t.model, p.long(draw)) })
+	return r, errors.Join(err, s.watch.Err())
 }
 
 // long is a prompt of -longest words.
@@ -66,36 +67,7 @@ type streams struct {
 	target  *target
 	client  *http.Client
 	running sync.WaitGroup
-
-	mu    sync.Mutex
-	gaps  []gap
-	last  []time.Time // when each stream had its last token
-	ended error       // of a stream that ended before its end was asked for
-}
-
-type gap struct{ from, to time.Time }
-
-// during calls do, and returns the gaps that overlap with its run, in seconds.
-func (s *streams) during(do func()) (seconds []float64) {
-	begin := time.Now()
-	do()
-	end := time.Now()
-	for {
-		s.mu.Lock()
-		if s.ended != nil || !slices.ContainsFunc(s.last, end.After) {
-			break
-		}
-		s.mu.Unlock()
-		time.Sleep(time.Millisecond)
-	}
-	defer s.mu.Unlock()
-	for _, g := range s.gaps {
-		if g.to.After(begin) && g.from.Before(end) {
-			seconds = append(seconds, g.to.Sub(g.from).Seconds())
-		}
-	}
-	s.gaps = nil
-	return seconds
+	watch   *gaps.Watch
 }
 
 // follow reads the answer to the message of stream i until ctx is cancelled. It sends nil when the first token is there, or the error before
@@ -103,26 +75,18 @@ func (s *streams) during(do func()) (seconds []float64) {
 func (s *streams) follow(ctx context.Context, i int, model, message string, begun chan<- error) {
 	begins := false
 	err := s.read(ctx, model, message, 1<<14, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		now := time.Now()
-		if begins {
-			s.gaps = append(s.gaps, gap{s.last[i], now})
-		} else {
+		if s.watch.Token(i) {
 			begins = true
 			begun <- nil
 		}
-		s.last[i] = now
 	})
 	if ctx.Err() == nil && err == nil {
 		err = errors.New("a stream ended by itself: does the server know ignore_eos, and has it room for the text?")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if !begins {
 		begun <- err
 	} else if ctx.Err() == nil {
-		s.ended = err
+		s.watch.End(err)
 	}
 }
 
