@@ -168,19 +168,14 @@ func (f *finds) find(x *index, texts []byte, ends []int32, ids []uint32) {
 	for i, to := range ends {
 		s, text := f.slots[i], texts[from:to]
 		from = to
-		if s.hash == f.hashes[i] && s.at != 0 {
-			if e := &x.list[s.at-1]; x.text(e) == string(text) {
-				ids[i] = e.id
-				continue
-			}
+		ids[i] = noID
+		if s.at == 0 {
+			continue
 		}
-		id, ok := uint32(noID), false
-		if s.at != 0 {
-			id, ok = x.find(text)
+		if e := &x.list[s.at-1]; s.hash == f.hashes[i] && x.text(e) == string(text) {
+			ids[i] = e.id
+		} else if id, ok := x.find(text); ok {
+			ids[i] = id
 		}
-		if !ok {
-			id = noID
-		}
-		ids[i] = id
 	}
 }
