@@ -14,6 +14,7 @@ import (
 // stubs declares the assembly functions. Their contracts are in enumeration.
 func stubs(catalog []Kernel, tiers []arch.Tier) string {
 	var w bytes.Buffer
+	w.WriteString("// The functions in assembly. The constant Kernel... of each, in kernels.go, has its contract.\n\n")
 	for _, k := range catalog {
 		for _, im := range k.implementations(tiers) {
 			fmt.Fprintf(&w, "//go:noescape\nfunc %s%s\n\n", im.symbol(), strings.TrimPrefix(k.signature(), "func"))

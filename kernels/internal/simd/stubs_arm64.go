@@ -4,6 +4,8 @@
 
 package simd
 
+// The functions in assembly. The constant Kernel... of each, in kernels.go, has its contract.
+
 //go:noescape
 func gemmPanelNEON(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, next, pace, turn, steps int, beta float32, c []float32, ldc int)
 
