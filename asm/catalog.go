@@ -1,6 +1,5 @@
-// Package asm is the catalog of avoformer's generated kernels: every assembly
-// file, declaration and dispatch switch in package kernels/internal/simd comes
-// from it, through cmd/kernelgen.
+// Package asm is the catalog of avoformer's generated kernels: every assembly file, declaration and
+// dispatch switch in package kernels/internal/simd comes from it, through cmd/kernelgen.
 package asm
 
 import (
@@ -122,8 +121,8 @@ func unary(file, name, value string, u kernel.Unary) Kernel {
 	return k
 }
 
-// slow returns the kernel with implementations that take up to 12 cycles per element on a slow core, twice as
-// long as memory takes.
+// slow returns the kernel with implementations that take up to 12 cycles per element on a slow
+// core, twice as long as memory takes.
 func (k Kernel) slow(implementations ...string) Kernel {
 	k.Elements = map[string]int{}
 	for _, name := range implementations {

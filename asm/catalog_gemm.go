@@ -124,8 +124,8 @@ var gemmKernels = []Kernel{
 	},
 }
 
-// gemmHalves returns gemmPanel for whole panels of elements of 16 bits, read as value. AVX2
-// needs some features for them.
+// gemmHalves returns gemmPanel for whole panels of elements of 16 bits, read as value. AVX2 needs
+// some features for them.
 func gemmHalves(suffix, value string, body func(vec.Machine), needs ...arch.Feature) Kernel {
 	return Kernel{
 		File: "gemm_halves", Source: "gemm_x86.go", Name: "gemmPanel" + suffix,

@@ -15,9 +15,8 @@ var winogradDepths = each("k", 32, "32", "96", "128", "160", "384")
 // blocksOf returns the number of blocks of n elements.
 func blocksOf(n string, block int) Expr { return Expr(fmt.Sprintf("(%s+%d)/%d", n, block-1, block)) }
 
-// int8Kernels has the kernels of products of int8: one quantizes A, and each way in
-// which machines multiply integers has a micro-kernel. All of them return the same bits
-// as their twins.
+// int8Kernels has the kernels of products of int8: one quantizes A, and each way in which machines
+// multiply integers has a micro-kernel. All of them return the same bits as their twins.
 var int8Kernels = []Kernel{
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
@@ -237,8 +236,8 @@ func int8Doc(start, product string) []string {
 	}
 }
 
-// int8Params returns the parameters of a micro-kernel, with starts after the
-// scales and hints after B.
+// int8Params returns the parameters of a micro-kernel, with starts after the scales and hints after
+// B.
 func int8Params(a, b Elem, starts []Param, hints ...Param) []Param {
 	return slices.Concat([]Param{
 		each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64", "80", "192"), turn("nr", 1, "nr"),

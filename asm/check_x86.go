@@ -13,10 +13,12 @@ import (
 
 // checkX86 verifies properties of a compiled function that the assembler does not check:
 //
-//   - it uses only the features and registers of its implementation; this covers instructions that become bytes;
+//   - it uses only the features and registers of its implementation; this covers instructions that
+//     become bytes;
 //   - the first instruction of a feature with an Enter instruction is that instruction;
-//   - every RET comes immediately after the Leave instructions of the records, and is the only way out: VZEROUPPER, so that
-//     SSE code that follows is not slowed down, and TILERELEASE, so that the core can sleep and the system has no tiles to save;
+//   - every RET comes immediately after the Leave instructions of the records, and is the only way
+//     out: VZEROUPPER, so that SSE code that follows is not slowed down, and TILERELEASE, so that
+//     the core can sleep and the system has no tiles to save;
 //   - it uses no instruction that its tests cannot check.
 func checkX86(im implementation, fn *ir.Function) error {
 	instructions := fn.Instructions()
@@ -57,9 +59,9 @@ func checkX86(im implementation, fn *ir.Function) error {
 	return nil
 }
 
-// needsFeature reports whether an instruction uses vectors, opmasks or tiles, or is emitted as bytes, which
-// may do any of that. Instructions that avo's own constructors did not make carry no features: nothing is
-// known of them.
+// needsFeature reports whether an instruction uses vectors, opmasks or tiles, or is emitted as
+// bytes, which may do any of that. Instructions that avo's own constructors did not make carry no
+// features: nothing is known of them.
 func needsFeature(opcode string) bool {
 	for _, prefix := range []string{"V", "K", "TILE", "TDP", "LDTILE", "STTILE"} {
 		if strings.HasPrefix(opcode, prefix) {
@@ -69,8 +71,8 @@ func needsFeature(opcode string) bool {
 	return slices.Contains([]string{"BYTE", "WORD", "LONG", "QUAD"}, opcode)
 }
 
-// checkEntry verifies that the Enter instruction of each feature comes before the
-// feature's other instructions.
+// checkEntry verifies that the Enter instruction of each feature comes before the feature's other
+// instructions.
 func checkEntry(im implementation, instructions []*ir.Instruction) error {
 	for _, f := range im.on.Needs {
 		first := slices.IndexFunc(instructions, func(i *ir.Instruction) bool {
@@ -97,9 +99,9 @@ func leaves(im implementation, before []*ir.Instruction) bool {
 	return true
 }
 
-// branchesWithin reports whether a branch goes to an instruction of its own function that is neither
-// a RET nor, except for the first, one of the instructions that must come before it: the branch would
-// skip some of these.
+// branchesWithin reports whether a branch goes to an instruction of its own function that is
+// neither a RET nor, except for the first, one of the instructions that must come before it: the
+// branch would skip some of these.
 func branchesWithin(fn *ir.Function, i *ir.Instruction, leave []string) bool {
 	label := i.TargetLabel()
 	if label == nil {

@@ -185,8 +185,8 @@ func TestCheckX86(t *testing.T) {
 	}
 }
 
-// TestAssemblyText reads the committed assembly as text. Its rules do not
-// use avo's tables, and so find mistakes in the tables or in the check.
+// TestAssemblyText reads the committed assembly as text. Its rules do not use avo's tables, and so
+// find mistakes in the tables or in the check.
 func TestAssemblyText(t *testing.T) {
 	names, err := filepath.Glob("../kernels/internal/simd/*_amd64.s")
 	if err != nil {
@@ -260,8 +260,8 @@ func TestAssemblyText(t *testing.T) {
 	}
 }
 
-// TestEveryImplementation looks for the symbol of each implementation in the
-// committed assembly of its tier.
+// TestEveryImplementation looks for the symbol of each implementation in the committed assembly of
+// its tier.
 func TestEveryImplementation(t *testing.T) {
 	for _, tier := range arch.Tiers {
 		var text strings.Builder

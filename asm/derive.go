@@ -20,8 +20,7 @@ func header(source string) string {
 	return fmt.Sprintf("%s from asm/%s. DO NOT EDIT.\n", HeaderPrefix, source)
 }
 
-// implementations returns k.On, or one implementation per tier, for those tiers
-// that are in tiers.
+// implementations returns k.On, or one implementation per tier, for those tiers that are in tiers.
 func (k Kernel) implementations(tiers []arch.Tier) []implementation {
 	on := k.On
 	if on == nil {
@@ -48,8 +47,7 @@ type implementation struct {
 	tier   arch.Tier
 }
 
-// name distinguishes the implementation from the kernel's other ones; it is
-// the end of the symbol.
+// name distinguishes the implementation from the kernel's other ones; it is the end of the symbol.
 func (im implementation) name() string {
 	name := im.tier.Name
 	for _, f := range im.on.Needs {
@@ -77,8 +75,9 @@ func (im implementation) leave() (all []string) {
 	return append(all, im.tier.Leave...)
 }
 
-// mostElements is the largest number of elements of a call that takes at most 100 µs on a slow core: at
-// 2 GHz, with memory that delivers 4 GB/s and 12 bytes per element, or 6 cycles per element.
+// mostElements is the largest number of elements of a call that takes at most 100 µs on a slow
+// core: at 2 GHz, with memory that delivers 4 GB/s and 12 bytes per element, or 6 cycles per
+// element.
 const mostElements = 1 << 15
 
 func (im implementation) elements() int {
@@ -140,8 +139,8 @@ func (k Kernel) sizes() []Size {
 
 var identifier = regexp.MustCompile(`[a-z]\w*`)
 
-// inGo returns e as Go code of the dispatching function. A size that is not a parameter becomes the length
-// of a slice.
+// inGo returns e as Go code of the dispatching function. A size that is not a parameter becomes the
+// length of a slice.
 func (k Kernel) inGo(e Expr) (string, error) {
 	var err error
 	code := identifier.ReplaceAllStringFunc(string(e), func(name string) string {

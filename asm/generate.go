@@ -15,8 +15,8 @@ import (
 // A backend turns the implementations of one file into assembly for one tier.
 type backend func(source string, implementations []implementation) ([]byte, error)
 
-// backends are by the tiers' names for files: another tier of an architecture has registers and instructions that only its own backend
-// knows.
+// backends are by the tiers' names for files: another tier of an architecture has registers and
+// instructions that only its own backend knows.
 var backends = map[string]backend{"avx2": generateX86, "avx512": generateX86, "neon": generateNEON}
 
 // Generate returns every generated file of package simd, by name.
@@ -59,7 +59,8 @@ func Generate(catalog []Kernel, tiers []arch.Tier) (map[string][]byte, error) {
 	return files, goFiles(files, catalog, tiers)
 }
 
-// byFile groups the implementations on one tier by their kernels' File, in order of first appearance.
+// byFile groups the implementations on one tier by their kernels' File, in order of first
+// appearance.
 func byFile(catalog []Kernel, t arch.Tier) [][]implementation {
 	var groups [][]implementation
 	index := map[string]int{}
@@ -77,8 +78,7 @@ func byFile(catalog []Kernel, t arch.Tier) [][]implementation {
 	return groups
 }
 
-// goFiles adds the Go files: one for each architecture, and one for all
-// other architectures.
+// goFiles adds the Go files: one for each architecture, and one for all other architectures.
 func goFiles(files map[string][]byte, catalog []Kernel, tiers []arch.Tier) error {
 	byArch := map[string][]arch.Tier{}
 	var archs, others []string

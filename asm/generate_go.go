@@ -51,8 +51,8 @@ func dispatch(catalog []Kernel, tiers []arch.Tier) string {
 	return w.String()
 }
 
-// raceReports tells the race detector, which does not observe assembly, which memory
-// k reads and writes.
+// raceReports tells the race detector, which does not observe assembly, which memory k reads and
+// writes.
 func raceReports(k Kernel) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "if race.Enabled {\n")

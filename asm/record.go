@@ -6,10 +6,9 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// This file has the record of a kernel: the only place that states the types
-// and shapes of its operands. The generator derives from it the signature, the
-// contract above its constant, the reports to the race detector, the calls of
-// the tests and the limits that drivers ask for.
+// This file has the record of a kernel: the only place that states the types and shapes of its
+// operands. The generator derives from it the signature, the contract above its constant, the
+// reports to the race detector, the calls of the tests and the limits that drivers ask for.
 
 // Kernel is one operation of the catalog.
 type Kernel struct {
@@ -29,8 +28,8 @@ type Kernel struct {
 
 	// Close is how close the results are to those of the pure-Go twin.
 	Close Closeness
-	// Elements is the largest number of elements of a call, by the implementation's name,
-	// for implementations whose limit is below mostElements.
+	// Elements is the largest number of elements of a call, by the implementation's name, for
+	// implementations whose limit is below mostElements.
 	Elements map[string]int
 
 	// On has the implementations, best first; nil means one on every tier.
@@ -54,8 +53,8 @@ var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{a
 type Closeness struct {
 	// Exact is set if all bits agree.
 	Exact bool
-	// Relative is set if nothing can cancel: results are as close as rounding allows,
-	// relative to their size.
+	// Relative is set if nothing can cancel: results are as close as rounding allows, relative to
+	// their size.
 	Relative bool
 	// Sums is the size of sums that may cancel; 0 means 1.
 	Sums int
@@ -115,13 +114,13 @@ type Operand struct {
 type Size struct {
 	Name  string
 	Least int
-	// Values has the values that tests take: expressions over width, mr and nr of
-	// the implementation, and over the sizes before this one; or the name of a
-	// function of the tests that lists sizes.
+	// Values has the values that tests take: expressions over width, mr and nr of the
+	// implementation, and over the sizes before this one; or the name of a function of the tests
+	// that lists sizes.
 	Values []Expr
 	From   string
-	// Each is set if tests combine every value with every value of the other sizes; otherwise the values
-	// take turns.
+	// Each is set if tests combine every value with every value of the other sizes; otherwise the
+	// values take turns.
 	Each bool
 	// Hint is set if the value affects only speed.
 	Hint bool
@@ -185,7 +184,8 @@ func turn(name string, least int, values ...Expr) Size {
 	return Size{Name: name, Least: least, Values: values}
 }
 
-// lengths returns a size with every length that vector code can get wrong, from a function of the tests.
+// lengths returns a size with every length that vector code can get wrong, from a function of the
+// tests.
 func lengths(name string, least int, from string) Size {
 	return Size{Name: name, Least: least, From: from, Each: true}
 }

@@ -33,9 +33,9 @@ var compile = pass.Concat(
 	pass.FunctionPass(pass.RequiredISAExtensions),
 )
 
-// allocateRegisters has the same result as pass.AllocateRegisters. For each register that it allocates, that
-// pass reads all pairs of registers that are live at the same time, and a pair once for each of its
-// instructions. Kernels with hundreds of both took seconds each.
+// allocateRegisters has the same result as pass.AllocateRegisters. For each register that it
+// allocates, that pass reads all pairs of registers that are live at the same time, and a pair once
+// for each of its instructions. Kernels with hundreds of both took seconds each.
 func allocateRegisters(fn *ir.Function) error {
 	free := map[reg.ID][]reg.ID{}         // physical registers that each virtual register may get, the preferred one first
 	apart := map[reg.ID]map[reg.ID]bool{} // registers that are live when a register is written
@@ -59,8 +59,8 @@ func allocateRegisters(fn *ir.Function) error {
 		}
 	}
 	fn.Allocation = reg.NewEmptyAllocation()
-	// settle removes the physical register p from the choices of all registers
-	// that must differ from v.
+	// settle removes the physical register p from the choices of all registers that must differ
+	// from v.
 	settle := func(v, p reg.ID) {
 		for w := range apart[v] {
 			if at := slices.Index(free[w], p); at >= 0 {
@@ -91,7 +91,8 @@ func allocateRegisters(fn *ir.Function) error {
 	return nil
 }
 
-// removeUndefined removes the places where registers become undefined, of which only the allocation needs to know.
+// removeUndefined removes the places where registers become undefined, of which only the allocation
+// needs to know.
 func removeUndefined(fn *ir.Function) error {
 	fn.Nodes = slices.DeleteFunc(fn.Nodes, func(n ir.Node) bool {
 		i, ok := n.(*ir.Instruction)
@@ -124,8 +125,8 @@ func join(apart map[reg.ID]map[reg.ID]bool, a, b reg.ID) {
 	apart[a][b] = true
 }
 
-// physical lists the registers of a kind that may be allocated, by number. The base pointer is last, because
-// a function that writes it must save it.
+// physical lists the registers of a kind that may be allocated, by number. The base pointer is
+// last, because a function that writes it must save it.
 func physical(k reg.Kind) []reg.ID {
 	var ids, last []reg.ID
 	for _, r := range reg.FamilyOfKind(k).Registers() {

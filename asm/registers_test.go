@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/asm/arch"
 )
 
-// TestAllocateRegisters compares the allocation with avo's own pass, on files of both tiers in which
-// registers of all kinds are scarce, and on a function whose instruction names a register.
+// TestAllocateRegisters compares the allocation with avo's own pass, on files of both tiers in
+// which registers of all kinds are scarce, and on a function whose instruction names a register.
 func TestAllocateRegisters(t *testing.T) {
 	written := map[string]func() (*ir.File, error){"named": func() (*ir.File, error) {
 		ctx := build.NewContext()

@@ -15,9 +15,8 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// narrowTiers replace both tiers of amd64: vectors of four lanes with the
-// instructions of AVX2. No release contains them: they show that the width is
-// only a parameter of the sources.
+// narrowTiers replace both tiers of amd64: vectors of four lanes with the instructions of AVX2. No
+// release contains them: they show that the width is only a parameter of the sources.
 var narrowTiers = []arch.Tier{narrow("AVX512", "avx512"), narrow("AVX2", "avx2")}
 
 func narrow(name, file string) arch.Tier {
@@ -29,9 +28,10 @@ func narrow(name, file string) arch.Tier {
 	return t
 }
 
-// TestWidth4 generates the whole catalog for vectors of four lanes, replaces the vector kernels in a copy of
-// the module by the result, and runs TestCatalog there, a test of the kernels that calls every kernel. With
-// AVOFORMER_LONG it runs all tests of kernels, then breaks one kernel and expects the tests to fail.
+// TestWidth4 generates the whole catalog for vectors of four lanes, replaces the vector kernels in
+// a copy of the module by the result, and runs TestCatalog there, a test of the kernels that calls
+// every kernel. With AVOFORMER_LONG it runs all tests of kernels, then breaks one kernel and
+// expects the tests to fail.
 func TestWidth4(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the kernels of this test are for amd64")
@@ -50,9 +50,9 @@ func TestWidth4(t *testing.T) {
 	narrow.fails(t)
 }
 
-// TestPortableTile replaces the tiles of x86 by the tile for any machine, and runs TestCatalog in a copy of the
-// module. With AVOFORMER_LONG it also runs the tests of products, then breaks the tile and expects the tests
-// to fail.
+// TestPortableTile replaces the tiles of x86 by the tile for any machine, and runs TestCatalog in a
+// copy of the module. With AVOFORMER_LONG it also runs the tests of products, then breaks the tile
+// and expects the tests to fail.
 func TestPortableTile(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("elsewhere it is the tile that is there")
@@ -72,8 +72,9 @@ func TestPortableTile(t *testing.T) {
 	c.fails(t)
 }
 
-// lower returns a tier with tiles of few rows. The portable tile keeps more in registers than x86's own,
-// which reads A and B where it needs them, and avo's allocator takes minutes when few registers are left.
+// lower returns a tier with tiles of few rows. The portable tile keeps more in registers than x86's
+// own, which reads A and B where it needs them, and avo's allocator takes minutes when few
+// registers are left.
 func lower(t arch.Tier) arch.Tier {
 	t.Gemm.MR = 4
 	return t
@@ -94,9 +95,10 @@ func with(catalog []Kernel, name string, body func(vec.Machine)) []Kernel {
 	return catalog
 }
 
-// withoutFixed removes the kernels that need instructions of AVX-512 at any width or are encoded for only one
-// width. It also removes kernels that keep a panel of fixed width, the lanes of a row's sums or a table of
-// codes in registers, and would take too many narrow ones: NEON has more registers, and the same source.
+// withoutFixed removes the kernels that need instructions of AVX-512 at any width or are encoded
+// for only one width. It also removes kernels that keep a panel of fixed width, the lanes of a
+// row's sums or a table of codes in registers, and would take too many narrow ones: NEON has more
+// registers, and the same source.
 func withoutFixed(catalog []Kernel) []Kernel {
 	catalog = slices.Clone(catalog)
 	for i := range catalog {

@@ -67,8 +67,8 @@ var (
 	natives = map[int][]*native.Peer{}
 )
 
-// machine probes the peaks once for each number of threads, and prints them in a line that benchstat
-// passes over.
+// machine probes the peaks once for each number of threads, and prints them in a line that
+// benchstat passes over.
 func machine(threads int) peak.Machine {
 	m, ok := peaks[threads]
 	if !ok {

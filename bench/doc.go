@@ -1,5 +1,5 @@
-// Package bench has the benchmarks of avoformer and of other libraries; doc/performance.md
-// says how to read them. In this folder:
+// Package bench has the benchmarks of avoformer and of other libraries; doc/performance.md says how
+// to read them. In this folder:
 //
 //	go test -bench .                                  one case of each kind, every tier of the machine
 //	go test -bench Gemm -cases all                    every shape
@@ -7,9 +7,9 @@
 //	go run ./cmd/compare -cases "gemm_nn 128x768x768" the same case by all, taking turns
 //	go run ./cmd/report                               tables and plots
 //
-// Names have the parts shape, trans, isa (a tier of this library) or peer (another library), threads
-// and mem, which says whether the operands are warm (in a core's caches), shared (in a shared cache) or
-// cold (in memory) while the benchmark repeats the call, so that
+// Names have the parts shape, trans, isa (a tier of this library) or peer (another library),
+// threads and mem, which says whether the operands are warm (in a core's caches), shared (in a
+// shared cache) or cold (in memory) while the benchmark repeats the call, so that
 //
 //	benchstat -col /isa new.txt
 //	benchstat -filter /isa:avx512 -col /threads new.txt

@@ -147,8 +147,8 @@ func vectors(t testing.TB, path string) []vector {
 	return rows
 }
 
-// TestSameBytes: vectors are Embed's to the bit, whatever the file, its compression, the format of results, the
-// number of threads and of runs.
+// TestSameBytes: vectors are Embed's to the bit, whatever the file, its compression, the format of
+// results, the number of threads and of runs.
 func TestSameBytes(t *testing.T) {
 	names := []string{"a.parquet", "b.csv", "c.jsonl", "d.txt", "e.csv.gz", "f.jsonl.zst", "sub/g.jsonl.gz", "sub/empty.txt"}
 	const n = 130
@@ -242,7 +242,8 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// TestDead: every row is in the results or in the dead letters with a reason; a file that cannot be read fails only itself.
+// TestDead: every row is in the results or in the dead letters with a reason; a file that cannot be
+// read fails only itself.
 func TestDead(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("attention ", 300)

@@ -65,7 +65,8 @@ func isToken(s string) bool {
 	return err == nil && len(b) == tokenBytes
 }
 
-// machine returns a unique name for this machine since it was started; "" if the system does not have one.
+// machine returns a unique name for this machine since it was started; "" if the system does not
+// have one.
 func machine() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -74,7 +75,8 @@ func machine() string {
 	return strings.TrimSpace(string(id))
 }
 
-// take claims the shard of path. If it returns neither a claim nor an error, another process has the shard.
+// take claims the shard of path. If it returns neither a claim nor an error, another process has
+// the shard.
 func (c *claims) take(path string) (*claim, error) {
 	turn := 0
 	for { // the last generation counts
@@ -144,7 +146,8 @@ func unlocked(file string) bool {
 	return held && err == nil
 }
 
-// beats rewrites the claim again and again, so that other processes see that its process is running.
+// beats rewrites the claim again and again, so that other processes see that its process is
+// running.
 func (c *claim) beats(every time.Duration) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
@@ -182,7 +185,8 @@ func (c *claim) mine() (bool, error) {
 	return true, nil
 }
 
-// release ends the claim, and removes it with the stale ones before it unless somebody took it over.
+// release ends the claim, and removes it with the stale ones before it unless somebody took it
+// over.
 func (c *claim) release() {
 	close(c.ended)
 	c.beaten.Wait()

@@ -79,7 +79,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestPageClaims: pages that say to be longer than their compressed form is are errors, before as much is allocated.
+// TestPageClaims: pages that say to be longer than their compressed form is are errors, before as
+// much is allocated.
 func TestPageClaims(t *testing.T) {
 	text := bytes.Repeat([]byte("the cat "), 100)
 	for name, codec := range map[string]compress.Compression{
@@ -99,7 +100,8 @@ func TestPageClaims(t *testing.T) {
 	}
 }
 
-// TestPageHeader: a header says the same with its fields in another order. Integers of more bits than readers keep are errors.
+// TestPageHeader: a header says the same with its fields in another order. Integers of more bits
+// than readers keep are errors.
 func TestPageHeader(t *testing.T) {
 	const number, structure = thriftInt32, thriftStruct
 	// A field's type, number and value, in the form that allows any order.

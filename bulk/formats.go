@@ -15,7 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// newWriter makes the writer of a format for the shard of a name. The format's files are those that ends names.
+// newWriter makes the writer of a format for the shard of a name. The format's files are those that
+// ends names.
 func newWriter(format string, files []io.Writer, columns []Column, shard string) (writer, error) {
 	switch format {
 	case "parquet":
@@ -94,7 +95,8 @@ func (s *source) begin(format, compression string, o *Options) error {
 	return err
 }
 
-// inputKind returns the format and the compression of a file, by its name or the format that was given.
+// inputKind returns the format and the compression of a file, by its name or the format that was
+// given.
 func inputKind(name, given string) (format, compression string, err error) {
 	stem := strings.ToLower(name)
 	for _, c := range []string{".gz", ".zst"} {

@@ -14,8 +14,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// readAll reads rows of a file of a name with the data, and demands that each is in order, and a text or dead. What is
-// wrong with the file may only be an error, and it may allocate no more than a multiple of its length beside a constant.
+// readAll reads rows of a file of a name with the data, and demands that each is in order, and a
+// text or dead. What is wrong with the file may only be an error, and it may allocate no more than
+// a multiple of its length beside a constant.
 func readAll(t *testing.T, name string, o Options, data []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -57,8 +57,8 @@ func (o *Options) shards() ([]*shard, error) {
 	return own, nil
 }
 
-// inputs returns a file, or the files of a folder except those whose names begin with a dot or an underscore, as
-// other programs name files that are not data.
+// inputs returns a file, or the files of a folder except those whose names begin with a dot or an
+// underscore, as other programs name files that are not data.
 func inputs(path string) ([]*shard, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process makes the shards of dir/in in dir/out, except for one that is damaged, and says how many it made.
+// process makes the shards of dir/in in dir/out, except for one that is damaged, and says how many
+// it made.
 func process(dir string) error {
 	e, err := text.OpenEmbedder(model, text.Options{})
 	if err != nil {
@@ -57,7 +58,8 @@ type folder struct {
 	want        [][]float32 // of all rows
 }
 
-// newFolder makes files of rows in dir/in, with one row more in each that is not UTF-8, and one file that is damaged.
+// newFolder makes files of rows in dir/in, with one row more in each that is not UTF-8, and one
+// file that is damaged.
 func newFolder(t *testing.T, files, rows int) *folder {
 	t.Helper()
 	f := &folder{dir: t.TempDir(), files: files, rows: rows}
@@ -123,8 +125,8 @@ func (f *folder) check(t *testing.T) {
 	}
 }
 
-// TestKill has two processes work on one folder and kills one of them at 20 random moments: in the end every row is
-// there once, with Embed's vector, or in the dead letters.
+// TestKill has two processes work on one folder and kills one of them at 20 random moments: in the
+// end every row is there once, with Embed's vector, or in the dead letters.
 func TestKill(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("a minute of processes")
@@ -169,8 +171,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestNamespaces has two processes in network namespaces of their own, without any network, share a folder: they
-// divide the files, and lose and double no row.
+// TestNamespaces has two processes in network namespaces of their own, without any network, share a
+// folder: they divide the files, and lose and double no row.
 func TestNamespaces(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("a quarter of a minute of processes")
@@ -203,7 +205,8 @@ func TestNamespaces(t *testing.T) {
 	t.Logf("%d and %d files", a, b)
 }
 
-// TestFullDisk: on a disk without room nothing is left that looks whole; with room, the same run makes all.
+// TestFullDisk: on a disk without room nothing is left that looks whole; with room, the same run
+// makes all.
 func TestFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("needs a file system of its own")

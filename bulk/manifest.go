@@ -99,8 +99,8 @@ type failure struct {
 	Reason string `json:"reason"`
 }
 
-// deadLetter is a line of OUT/NAME.dead.jsonl. It has the input as text, or in base64 if the input is not
-// text.
+// deadLetter is a line of OUT/NAME.dead.jsonl. It has the input as text, or in base64 if the input
+// is not text.
 type deadLetter struct {
 	Input  string  `json:"input"`
 	Row    int64   `json:"row"` // in its input, from 0

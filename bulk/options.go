@@ -12,8 +12,8 @@ import (
 
 // Options say which files a run reads and writes.
 type Options struct {
-	// Inputs are files and folders. A folder stands for all files in it and in its folders. Results have the names
-	// of the files, or their paths within the folder.
+	// Inputs are files and folders. A folder stands for all files in it and in its folders. Results
+	// have the names of the files, or their paths within the folder.
 	Inputs []string
 	Input  string   // format: "lines", "jsonl", "csv", "tsv" or "parquet"; "" goes by the files' names
 	Text   string   // the field or column of texts; "" is "text"
@@ -24,18 +24,19 @@ type Options struct {
 
 	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
 	Shard, Shards int
-	// Concurrent is how many shards are worked on at once, at least 1 and 0 for 2: their texts share batches.
+	// Concurrent is how many shards are worked on at once, at least 1 and 0 for 2: their texts
+	// share batches.
 	Concurrent int
-	// Attempts is how often a shard is tried that cannot be read or written; 0 is 3. Pause, before the second
-	// attempt, doubles each time; 0 is a second.
+	// Attempts is how often a shard is tried that cannot be read or written; 0 is 3. Pause, before
+	// the second attempt, doubles each time; 0 is a second.
 	Attempts int
 	Pause    time.Duration
 	// Stale is how long a claim stays unchanged until it counts as left; 0 is a minute.
 	Stale time.Duration
 	// Progress, unless nil, is called with the progress so far, by one goroutine at a time.
 	Progress func(Progress)
-	// Warn, unless nil, is called with a problem of an input that does not stop the run, once for each input and kind of
-	// problem, by one goroutine at a time.
+	// Warn, unless nil, is called with a problem of an input that does not stop the run, once for
+	// each input and kind of problem, by one goroutine at a time.
 	Warn func(warning string)
 
 	pass passing

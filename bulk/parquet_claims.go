@@ -21,13 +21,14 @@ const (
 	maxPage       = 1 << 30 // bytes of a page without compression
 	maxPageHeader = 4 << 20
 	maxDepth      = 100 // of nested columns
-	// Where a page of more than largePage bytes claims to be more than largeRatio times as long as its compressed form, its length is
-	// counted.
+	// Where a page of more than largePage bytes claims to be more than largeRatio times as long as
+	// its compressed form, its length is counted.
 	largePage  = 16 << 20
 	largeRatio = 256
 )
 
-// checkFooter returns an error if lists or nested columns of a footer claim more elements than the footer has bytes.
+// checkFooter returns an error if lists or nested columns of a footer claim more elements than the
+// footer has bytes.
 func checkFooter(f io.ReaderAt, size int64) error {
 	const fixed = 12 // the mark at both ends, and the footer's length before the last
 	var end [8]byte
@@ -155,14 +156,16 @@ func (c *compact) integer() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// int32 reads an integer of at most 32 bits. Readers drop the other bits of a longer one, so that it is wrong here.
+// int32 reads an integer of at most 32 bits. Readers drop the other bits of a longer one, so that
+// it is wrong here.
 func (c *compact) int32() int64 {
 	v := c.integer()
 	c.wrong = c.wrong || v != int64(int32(v))
 	return v
 }
 
-// list reads the head of a list, and returns its number of elements, each of which has at least a byte, and their type.
+// list reads the head of a list, and returns its number of elements, each of which has at least a
+// byte, and their type.
 func (c *compact) list() (int, byte) {
 	head := c.byte()
 	n := uint64(head >> 4)
@@ -293,7 +296,8 @@ func (c *compact) pageHeader() (h pageHeader) {
 	return of
 }
 
-// checkPages returns an error if pages of a column chunk are not within the file of size bytes, or are shorter than they claim.
+// checkPages returns an error if pages of a column chunk are not within the file of size bytes, or
+// are shorter than they claim.
 func checkPages(f io.ReaderAt, size int64, column *schema.Column, chunk *metadata.ColumnChunkMetaData) error {
 	start := chunk.DataPageOffset()
 	if d := chunk.DictionaryPageOffset(); chunk.HasDictionaryPage() && d > 0 && d < start {
@@ -430,7 +434,8 @@ func (p *pageClaims) damaged() error {
 	return check.Errorf(fault.ErrInput, "byte %d: a page of %d bytes is not %d without compression: it is damaged", p.at, p.packed, p.plain)
 }
 
-// unpacked counts the bytes of a page without compression up to most and one more, in little memory.
+// unpacked counts the bytes of a page without compression up to most and one more, in little
+// memory.
 func (p *pageClaims) unpacked(body []byte, most int64) (int64, error) {
 	var in io.Reader
 	switch p.codec {
@@ -487,8 +492,8 @@ func zstdWithin(data []byte, n int64) bool {
 	return true
 }
 
-// checkDeltas returns an error if values that are stored as differences claim to be far more than the bytes of their page: the library
-// allocates as many.
+// checkDeltas returns an error if values that are stored as differences claim to be far more than
+// the bytes of their page: the library allocates as many.
 func (p *pageClaims) checkDeltas(body []byte, plain int64) error {
 	codec, err := compress.GetCodec(p.codec)
 	if err != nil {
@@ -518,7 +523,8 @@ func (p *pageClaims) checkDeltas(body []byte, plain int64) error {
 	return nil
 }
 
-// skipDeltas returns what follows the differences that data begin with, and whether their numbers are plausible.
+// skipDeltas returns what follows the differences that data begin with, and whether their numbers
+// are plausible.
 func skipDeltas(data []byte) ([]byte, bool) {
 	const maxBlock = 1 << 16
 	c := compact{data: data}

@@ -8,7 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 )
 
-// framedLZ4 decodes pages of the codec LZ4, of which the format does not say what it is: Hadoop's programs write frames, and others a block.
+// framedLZ4 decodes pages of the codec LZ4, of which the format does not say what it is: Hadoop's
+// programs write frames, and others a block.
 type framedLZ4 struct{ compress.Codec }
 
 func init() {
@@ -27,7 +28,8 @@ func (c framedLZ4) DecodeWithError(dst, src []byte) ([]byte, error) {
 	return compress.Decode(c.Codec, dst, src)
 }
 
-// frames reports whether src is frames that fill dst. A frame has its length without and with compression, and a block.
+// frames reports whether src is frames that fill dst. A frame has its length without and with
+// compression, and a block.
 func (c framedLZ4) frames(dst, src []byte) bool {
 	const head = 8
 	for len(src) >= head {

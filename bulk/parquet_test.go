@@ -61,7 +61,8 @@ func parquetOf(t testing.TB, parts ...[]record) []byte {
 	return b.Bytes()
 }
 
-// parquetVectors reads results from a file. It reads whole columns by the library, with other functions than bulk's reader.
+// parquetVectors reads results from a file. It reads whole columns by the library, with other
+// functions than bulk's reader.
 func parquetVectors(t testing.TB, path string) []vector {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -17,8 +17,8 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// csvReader reads a record a row. A quote in a field that does not begin with one is a character of it. Another error in the quotes ends the
-// file: where the next record begins is not known.
+// csvReader reads a record a row. A quote in a field that does not begin with one is a character of
+// it. Another error in the quotes ends the file: where the next record begins is not known.
 type csvReader struct {
 	records *csv.Reader // of what bareQuotes returns
 	names   []string
@@ -28,8 +28,9 @@ type csvReader struct {
 	n       int64
 }
 
-// bareQuotes replaces each quote in a field that does not begin with one by bareQuote, since [csv.Reader] returns an error for it or, with
-// LazyQuotes, accepts quotes that are not closed. The byte 0xff is doubled, so that bareQuote means nothing else.
+// bareQuotes replaces each quote in a field that does not begin with one by bareQuote, since
+// [csv.Reader] returns an error for it or, with LazyQuotes, accepts quotes that are not closed. The
+// byte 0xff is doubled, so that bareQuote means nothing else.
 type bareQuotes struct {
 	from   io.Reader // returns an error again and again
 	comma  byte

@@ -13,7 +13,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// csvTextsOf returns the texts of a file, with their errors in place of those that have one, and the error that ends it.
+// csvTextsOf returns the texts of a file, with their errors in place of those that have one, and
+// the error that ends it.
 func csvTextsOf(t *testing.T, name, data, input string) (texts []string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -39,8 +40,8 @@ func csvTextsOf(t *testing.T, name, data, input string) (texts []string, err err
 	}
 }
 
-// TestBareQuotes: a quote within a field that does not begin with one is a character, and the records after it are read; a field that begins
-// with a quote must end with one.
+// TestBareQuotes: a quote within a field that does not begin with one is a character, and the
+// records after it are read; a field that begins with a quote must end with one.
 func TestBareQuotes(t *testing.T) {
 	long := strings.Repeat("x", 1<<13) // beyond the reader's buffer
 	for _, c := range []struct {

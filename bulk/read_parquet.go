@@ -38,9 +38,9 @@ type parquetReader struct {
 	n       int64
 }
 
-// ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the text's bytes, and
-// why they cannot be used, or nil. The error is each's, of reading, or matches [fault.ErrInput] if the file is damaged
-// or has no such column.
+// ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the
+// text's bytes, and why they cannot be used, or nil. The error is each's, of reading, or matches
+// [fault.ErrInput] if the file is damaged or has no such column.
 func ParquetTexts(f io.ReaderAt, size int64, column string, each func(text []byte, dead error) error) error {
 	r, err := newParquetReader(f, size, &Options{Text: column})
 	if err != nil {
@@ -139,8 +139,9 @@ func typeName(c *schema.Column) string {
 	return name
 }
 
-// zonesOf returns the zones of timestamps, by the names of their columns. Parquet has only a flag for UTC, and Arrow's schema, which
-// programs that use Arrow add, has the zone. The schema is a flatbuffer, read here since Arrow's reader allocates what it claims.
+// zonesOf returns the zones of timestamps, by the names of their columns. Parquet has only a flag
+// for UTC, and Arrow's schema, which programs that use Arrow add, has the zone. The schema is a
+// flatbuffer, read here since Arrow's reader allocates what it claims.
 func zonesOf(kv metadata.KeyValueMetadata) (zones map[string]string) {
 	defer func() { _ = recover() }() // a damaged schema has no further zones
 	zones = map[string]string{}
@@ -173,8 +174,8 @@ func zonesOf(kv metadata.KeyValueMetadata) (zones map[string]string) {
 	return zones
 }
 
-// columnOf is what a column holds, and how its values are read. Smaller integers are passed on as int32, uint32 as int64, and float16
-// as float32.
+// columnOf is what a column holds, and how its values are read. Smaller integers are passed on as
+// int32, uint32 as int64, and float16 as float32.
 func columnOf(c *schema.Column, zones map[string]string) (Column, cursor, bool) {
 	own := Column{Name: c.Name()}
 	as := func(k Kind, values cursor) (Column, cursor, bool) {
@@ -327,15 +328,18 @@ func jsonOf(v []byte) (any, error) {
 type cursor interface {
 	// open begins with a row group.
 	open(file.ColumnChunkReader) error
-	// next returns the next value, nil for null, or why its row is dead. The last error is that of the file.
+	// next returns the next value, nil for null, or why its row is dead. The last error is that of
+	// the file.
 	next() (v any, dead, err error)
-	// raw returns the bytes of the value that next returned, nil if it was null. It may be called only of strings and bytes.
+	// raw returns the bytes of the value that next returned, nil if it was null. It may be called
+	// only of strings and bytes.
 	raw() []byte
 	// close returns an error unless all values were read.
 	close() error
 }
 
-// batch is how many values are decoded at once: few, since a page may say long strings in few bytes.
+// batch is how many values are decoded at once: few, since a page may say long strings in few
+// bytes.
 const batch = 128
 
 // typed is a cursor of values that Parquet stores as T.
@@ -408,7 +412,8 @@ func (c *typed[T]) next() (any, error, error) {
 	return v, dead, nil
 }
 
-// fill reads the next batch. The library returns fewer values than levels where a page has fewer than it says.
+// fill reads the next batch. The library returns fewer values than levels where a page has fewer
+// than it says.
 func (c *typed[T]) fill() error {
 	if !c.reader.HasNext() {
 		if err := c.reader.Err(); err != nil {

@@ -55,7 +55,8 @@ type Column struct {
 // spelt reports whether values are written as text where a format has no type for them.
 func (c Column) spelt() bool { return c.Kind >= Date }
 
-// spell returns the text of a value of a kind that is spelt: moments and dates after ISO 8601, with Z if they are of UTC.
+// spell returns the text of a value of a kind that is spelt: moments and dates after ISO 8601, with
+// Z if they are of UTC.
 func (c Column) spell(v any) string {
 	switch v := v.(type) {
 	case int32:

@@ -21,7 +21,8 @@ import (
 	"github.com/avoformer/avoformer/internal/fingerprint"
 )
 
-// A Report is the state after a run. The counts include all complete shards, whichever process made them.
+// A Report is the state after a run. The counts include all complete shards, whichever process made
+// them.
 type Report struct {
 	Shards int // of this run
 	Made   int // by this run
@@ -55,8 +56,9 @@ type run struct {
 	slots chan struct{} // one for each shard that is read and computed
 }
 
-// Run makes all shards of the inputs that are not there yet, and waits for those that other processes make. The
-// error is the context's, or one of the options or the folder; failed shards are only in the report.
+// Run makes all shards of the inputs that are not there yet, and waits for those that other
+// processes make. The error is the context's, or one of the options or the folder; failed shards
+// are only in the report.
 func Run(ctx context.Context, task Task, o Options) (Report, error) {
 	if err := o.check(); err != nil {
 		return Report{}, err
@@ -124,7 +126,8 @@ func (r *run) work(ctx context.Context) {
 	}
 }
 
-// next claims a shard. If it does not return one, wait says whether other processes are working on some.
+// next claims a shard. If it does not return one, wait says whether other processes are working on
+// some.
 func (r *run) next() (s *shard, held *claim, wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +191,8 @@ func (r *run) there(s *shard) (bool, error) {
 	return true, nil
 }
 
-// there reports whether the output is still in the folder. One of another length is an error, since it may hold somebody's changes.
+// there reports whether the output is still in the folder. One of another length is an error, since
+// it may hold somebody's changes.
 func (o Output) there(folder string) (bool, error) {
 	path := filepath.Join(folder, o.Name)
 	info, err := os.Stat(path)
@@ -233,8 +237,8 @@ func (r *run) count(s *shard, c Counts) {
 	r.progress.Read += s.size
 }
 
-// make makes a shard that this run holds the claim of, and tries again where that may help. It calls computed once the
-// shard's texts are.
+// make makes a shard that this run holds the claim of, and tries again where that may help. It
+// calls computed once the shard's texts are.
 func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) {
 	defer held.release()
 	var m *Manifest

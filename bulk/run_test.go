@@ -18,7 +18,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestEnd: a run ends as soon as its last file is made, whichever of its workers has nothing left to do before.
+// TestEnd: a run ends as soon as its last file is made, whichever of its workers has nothing left
+// to do before.
 func TestEnd(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("short\n"))
@@ -42,7 +43,8 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestFingerprint: a run continues only results with its fingerprint; a run without one continues only results without one.
+// TestFingerprint: a run continues only results with its fingerprint; a run without one continues
+// only results without one.
 func TestFingerprint(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.txt"), []byte("a\n"))
@@ -84,7 +86,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestGone: a run makes again a shard of which a file is gone although its manifest is there. A file of another length is an error.
+// TestGone: a run makes again a shard of which a file is gone although its manifest is there. A
+// file of another length is an error.
 func TestGone(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\n\xff\n"))
@@ -130,8 +133,8 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestSweep: a process that takes over a stale claim and finishes the file removes the half-written files that the
-// claim's holder left of this file, and no others.
+// TestSweep: a process that takes over a stale claim and finishes the file removes the half-written
+// files that the claim's holder left of this file, and no others.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\n"))
@@ -154,7 +157,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestControl: a NUL in a line is part of its text, as in a JSON string, and told once; a binary file fails.
+// TestControl: a NUL in a line is part of its text, as in a JSON string, and told once; a binary
+// file fails.
 func TestControl(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\na\x00b\n\x01\n"))

@@ -21,7 +21,8 @@ import (
 const (
 	chunkRows  = 1024
 	chunkBytes = 1 << 20
-	// chunksAhead are read or computed while one is written: the task has always one to continue with.
+	// chunksAhead are read or computed while one is written: the task has always one to continue
+	// with.
 	chunksAhead = 3
 )
 
@@ -54,7 +55,8 @@ func (s *shard) path(end string) string {
 	return filepath.Join(s.options.Out, filepath.FromSlash(s.name)) + end
 }
 
-// work makes the shard, while held is its claim. Without an error and a manifest, the claim was lost.
+// work makes the shard, while held is its claim. Without an error and a manifest, the claim was
+// lost.
 func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) {
 	s.began = time.Now()
 	defer func() {
@@ -279,8 +281,8 @@ func (s *shard) finish(m *Manifest, held *claim) (*Manifest, error) {
 	return m, writeWhole(s.path(manifestEnd), s.claims.text.Token, m)
 }
 
-// sweep removes half-written files of the shard that other processes left. A process that still runs finds that its claim was
-// taken over.
+// sweep removes half-written files of the shard that other processes left. A process that still
+// runs finds that its claim was taken over.
 func (s *shard) sweep() error {
 	dir, name := filepath.Split(s.path(""))
 	files, err := os.ReadDir(dir)

@@ -37,7 +37,8 @@ func mixed(n int) []string {
 	return out
 }
 
-// alone is the model on tokens that are there: batches of texts of like lengths, as many at once as processors.
+// alone is the model on tokens that are there: batches of texts of like lengths, as many at once as
+// processors.
 type alone struct {
 	model   *models.SentenceEmbedder
 	batches []models.Tokens
@@ -84,9 +85,10 @@ func (a *alone) run(b *testing.B, workers int, threads kernels.Threads) time.Dur
 	return time.Since(began)
 }
 
-// BenchmarkFiles is Run from Parquet to Parquet beside the model alone on the same tokens, in turn, for a folder such as
-// text/scripts/bench_folders.py makes: AVOFORMER_BENCH_MODEL. The model alone computes a batch on each processor or one on
-// all of them, whichever is faster. It reports the median of the quotients of tokens a second, and the least and most.
+// BenchmarkFiles is Run from Parquet to Parquet beside the model alone on the same tokens, in turn,
+// for a folder such as text/scripts/bench_folders.py makes: AVOFORMER_BENCH_MODEL. The model alone
+// computes a batch on each processor or one on all of them, whichever is faster. It reports the
+// median of the quotients of tokens a second, and the least and most.
 func BenchmarkFiles(b *testing.B) {
 	dir := os.Getenv("AVOFORMER_BENCH_MODEL")
 	if dir == "" {
@@ -162,7 +164,8 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// BenchmarkClaims measures how many shards per second are claimed, made and released if there is nothing to compute.
+// BenchmarkClaims measures how many shards per second are claimed, made and released if there is
+// nothing to compute.
 func BenchmarkClaims(b *testing.B) {
 	in := b.TempDir()
 	const files = 500

@@ -20,10 +20,11 @@ import (
 // maxBatch bounds a record batch of a stream, in bytes: as much is allocated as its header claims.
 const maxBatch = 256 << 20
 
-// Stream answers each record batch of an Arrow IPC stream with its columns, those of the task, and "tokens", "cut",
-// "windows" and "error": why a row has no result, its other values then being null, or null. The batch is written before
-// the next is read, and flushed if out has a method Flush. Texts are in the column called field, which "" sets to "text": strings or bytes,
-// large or as views, in a dictionary or run-end encoded.
+// Stream answers each record batch of an Arrow IPC stream with its columns, those of the task, and
+// "tokens", "cut", "windows" and "error": why a row has no result, its other values then being
+// null, or null. The batch is written before the next is read, and flushed if out has a method
+// Flush. Texts are in the column called field, which "" sets to "text": strings or bytes, large or
+// as views, in a dictionary or run-end encoded.
 func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.Writer) (err error) {
 	defer caught(&err)
 	orElse(&field, "text")
@@ -57,7 +58,8 @@ func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.W
 	return w.Close()
 }
 
-// bounded allocates at most maxBatch bytes at once: compressed buffers say how long they are without compression.
+// bounded allocates at most maxBatch bytes at once: compressed buffers say how long they are
+// without compression.
 type bounded struct{ memory.Allocator }
 
 func (b bounded) Allocate(n int) []byte {

@@ -55,8 +55,8 @@ func appendText(to array.Builder, s string) {
 	to.AppendNull()
 }
 
-// TestStream: each batch is answered before the next is sent, with its own columns and Embed's vectors; rows without a
-// vector tell why.
+// TestStream: each batch is answered before the next is sent, with its own columns and Embed's
+// vectors; rows without a vector tell why.
 func TestStream(t *testing.T) {
 	all := texts(40)
 	all[3], all[20] = "null", "\xff"

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// syncFolder brings names that were given or taken to the disk, where systems and file systems offer that.
+// syncFolder brings names that were given or taken to the disk, where systems and file systems
+// offer that.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -17,15 +17,16 @@ import (
 
 // A Task computes columns of texts.
 type Task struct {
-	// Name identifies the task, and whatever its results depend on in addition to the model, such as a prompt.
-	// Manifests hold it.
+	// Name identifies the task, and whatever its results depend on in addition to the model, such
+	// as a prompt. Manifests hold it.
 	Name string
-	// Fingerprint, unless nil, is that of the model, such as [text.Embedder.Fingerprint]. Manifests hold it too, and a run does
-	// not continue one of another fingerprint.
+	// Fingerprint, unless nil, is that of the model, such as [text.Embedder.Fingerprint]. Manifests
+	// hold it too, and a run does not continue one of another fingerprint.
 	Fingerprint func(ctx context.Context) (string, error)
 	// Columns are those that it makes.
 	Columns []Column
-	// Compute makes the values of texts, each as long as Columns. It is called by several goroutines.
+	// Compute makes the values of texts, each as long as Columns. It is called by several
+	// goroutines.
 	Compute func(ctx context.Context, texts []string) ([]Result, error)
 }
 
@@ -79,7 +80,8 @@ func Rank(r *text.Reranker, query string) Task {
 	}
 }
 
-// Classify makes the columns "label" and "score", the best label with its score, and "labels", all of them as JSON.
+// Classify makes the columns "label" and "score", the best label with its score, and "labels", all
+// of them as JSON.
 func Classify(c *text.Classifier) Task {
 	return Task{
 		Name:        "classify",
@@ -102,7 +104,8 @@ func appendLabels(dst []byte, labels []text.Label) []byte {
 	})
 }
 
-// results returns the results of the texts that n counts, whose columns have the values of its outputs.
+// results returns the results of the texts that n counts, whose columns have the values of its
+// outputs.
 func results[T any](n text.Results[T], err error, values func(output T) ([]any, error)) ([]Result, error) {
 	if err != nil {
 		return nil, err
@@ -115,8 +118,9 @@ func results[T any](n text.Results[T], err error, values func(output T) ([]any, 
 	return out, nil
 }
 
-// Each computes texts. If they fail together, it computes halves of them, down to single texts. A text that its own content
-// makes fail, or that is not UTF-8, has an Err. The error that Each returns is that of the context, or one that has other causes.
+// Each computes texts. If they fail together, it computes halves of them, down to single texts. A
+// text that its own content makes fail, or that is not UTF-8, has an Err. The error that Each
+// returns is that of the context, or one that has other causes.
 func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
 	out := make([]Result, len(texts))
 	var good []string

@@ -17,13 +17,15 @@ type Vectors string
 const (
 	// Float32Vectors: as they are.
 	Float32Vectors Vectors = "float32"
-	// Float16Vectors: elements rounded to IEEE 754's binary16, to nearest, ties to even. A row with an element from 65520 on is a dead letter.
+	// Float16Vectors: elements rounded to IEEE 754's binary16, to nearest, ties to even. A row with
+	// an element from 65520 on is a dead letter.
 	Float16Vectors Vectors = "float16"
-	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest integer, ties to even; a column
-	// "scale" holds the factor by which a reader multiplies them.
+	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest integer,
+	// ties to even; a column "scale" holds the factor by which a reader multiplies them.
 	Int8Vectors Vectors = "int8"
-	// BinaryVectors: a bit for each element, 1 above 0, the first in the highest bit of the first byte, as in
-	// numpy.packbits; a column "scale" holds the mean magnitude, by which a reader multiplies -1 and 1.
+	// BinaryVectors: a bit for each element, 1 above 0, the first in the highest bit of the first
+	// byte, as in numpy.packbits; a column "scale" holds the mean magnitude, by which a reader
+	// multiplies -1 and 1.
 	BinaryVectors Vectors = "binary"
 )
 

@@ -84,7 +84,8 @@ func written(t *testing.T, format string, columns []Column, rows [][]any) []byte
 	return data
 }
 
-// TestFloat16Formats reads the bits of float16 from each format: subnormal numbers, the largest ones, and zeros of both signs.
+// TestFloat16Formats reads the bits of float16 from each format: subnormal numbers, the largest
+// ones, and zeros of both signs.
 func TestFloat16Formats(t *testing.T) {
 	want := []uint16{0, 0x8000, 1, 0x83ff, 0x0400, 0x3c01, 0x7bff, 0xfbff}
 	columns := []Column{{Name: "embedding", Kind: Float16s, Length: 4}}
@@ -189,7 +190,8 @@ lines",,,1e+100,,false,\x,,,
 	}
 }
 
-// TestElastic compares the body of a request to _bulk with lines by hand: vectors of each type, and where _id comes from.
+// TestElastic compares the body of a request to _bulk with lines by hand: vectors of each type, and
+// where _id comes from.
 func TestElastic(t *testing.T) {
 	columns := []Column{{Name: "id", Kind: JSON}, {Name: "row", Kind: Int64}, {Name: "floats", Kind: Floats, Length: 2}, {Name: "half", Kind: Float16s, Length: 2},
 		{Name: "codes", Kind: Int8s, Length: 2}, {Name: "bits", Kind: Bytes, Length: 3}, {Name: "blob", Kind: Bytes}}

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// csvWriter writes a header and a line a row, after RFC 4180. A null is an empty field, and an empty string is one in quotes, as PostgreSQL
-// tells them apart. Vectors are JSON lists, which pgvector and sqlite-vec read as such; vectors of bits are digits, the first dimension
-// first; other bytes are in hexadecimal after \x.
+// csvWriter writes a header and a line a row, after RFC 4180. A null is an empty field, and an
+// empty string is one in quotes, as PostgreSQL tells them apart. Vectors are JSON lists, which
+// pgvector and sqlite-vec read as such; vectors of bits are digits, the first dimension first;
+// other bytes are in hexadecimal after \x.
 type csvWriter struct {
 	w       io.Writer
 	columns []Column

@@ -11,11 +11,13 @@ import (
 	"github.com/avoformer/avoformer/internal/textline"
 )
 
-// elasticWriter writes the body of a request to _bulk: two lines a row, what to do and the document. Vectors of bits are lists of bytes from
-// -128 to 127, which both databases read, and other bytes are in base64, as their type binary has them.
+// elasticWriter writes the body of a request to _bulk: two lines a row, what to do and the
+// document. Vectors of bits are lists of bytes from -128 to 127, which both databases read, and
+// other bytes are in base64, as their type binary has them.
 //
-// A document's _id is the column "id" if there is one and it has a value, and otherwise the shard's name and the number of the row. A request
-// that is sent again replaces documents, and does not add them a second time.
+// A document's _id is the column "id" if there is one and it has a value, and otherwise the shard's
+// name and the number of the row. A request that is sent again replaces documents, and does not add
+// them a second time.
 type elasticWriter struct {
 	jsonWriter
 	shard   string

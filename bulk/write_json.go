@@ -120,7 +120,8 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, bits)
 }
 
-// numpyWriter writes the first column of vectors as an array [rows, length], and the other columns to a file next to it.
+// numpyWriter writes the first column of vectors as an array [rows, length], and the other columns
+// to a file next to it.
 type numpyWriter struct {
 	array  *output
 	others jsonWriter

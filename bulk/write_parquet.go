@@ -20,8 +20,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// The limits of a row group: large enough for efficient reads, and small enough for a worker to hold several,
-// since a group is in memory until it is written.
+// The limits of a row group: large enough for efficient reads, and small enough for a worker to
+// hold several, since a group is in memory until it is written.
 const (
 	groupBytes = 16 << 20
 	groupRows  = 1 << 15
@@ -92,7 +92,8 @@ func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {
 	return w, err
 }
 
-// arrowMetadata tells readers that use Arrow that vectors have a fixed length, and the zones of timestamps, for which Parquet has no type.
+// arrowMetadata tells readers that use Arrow that vectors have a fixed length, and the zones of
+// timestamps, for which Parquet has no type.
 func arrowMetadata(columns []Column) (string, error) {
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, ipc.WithSchema(arrowSchema(columns)))
@@ -155,7 +156,8 @@ type stored interface {
 	write(to file.ColumnChunkWriter) error
 }
 
-// storedAs returns how Parquet stores a column. Vectors are lists of elements that are not null, and all other values may be null.
+// storedAs returns how Parquet stores a column. Vectors are lists of elements that are not null,
+// and all other values may be null.
 func storedAs(c Column) (schema.Node, stored, error) {
 	optional := parquet.Repetitions.Optional
 	logical := func(l schema.LogicalType, t parquet.Type, length int, values stored) (schema.Node, stored, error) {

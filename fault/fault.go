@@ -1,5 +1,5 @@
-// Package fault has the error that all packages of this module give about files, configurations, options and inputs,
-// so that callers can show its parts separately:
+// Package fault has the error that all packages of this module give about files, configurations,
+// options and inputs, so that callers can show its parts separately:
 //
 //	var e *fault.Error
 //	if errors.As(err, &e) {
@@ -11,10 +11,11 @@ package fault
 
 import "strings"
 
-// Error is what is wrong, and where. errors.Is tells its kind by the variables of the packages, such as
-// fault.ErrConfig, and errors.As the file, the field and the value.
+// Error is what is wrong, and where. errors.Is tells its kind by the variables of the packages,
+// such as fault.ErrConfig, and errors.As the file, the field and the value.
 type Error struct {
-	// Kind is one of the variables of the packages whose names begin with Err, such as fault.ErrConfig.
+	// Kind is one of the variables of the packages whose names begin with Err, such as
+	// fault.ErrConfig.
 	Kind error
 	// File is the name of a file, within the folder that is opened where there is one.
 	File string

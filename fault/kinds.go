@@ -4,8 +4,8 @@ package fault
 
 import "errors"
 
-// The kinds of all packages of the project, for errors.Is. No other package declares any. Some kinds are within another
-// one, which errors.Is matches too: an ErrTooLong is an ErrInput.
+// The kinds of all packages of the project, for errors.Is. No other package declares any. Some
+// kinds are within another one, which errors.Is matches too: an ErrTooLong is an ErrInput.
 var (
 	// What is opened.
 

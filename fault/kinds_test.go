@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/search"
 )
 
-// TestKinds: errors of several packages match the kinds of this one, the general kind too, and are an *Error.
+// TestKinds: errors of several packages match the kinds of this one, the general kind too, and are
+// an *Error.
 func TestKinds(t *testing.T) {
 	vocabulary, err := grammar.NewVocabulary([][]byte{[]byte("a"), nil}, []int{1})
 	if err != nil {

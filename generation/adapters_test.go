@@ -14,8 +14,9 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestAdapters: requests that have different adapters, and begin alike, get each the text that a model gives of whose weights
-// its adapter is a part, while they pass together; what they share are beginnings with the same adapter alone.
+// TestAdapters: requests that have different adapters, and begin alike, get each the text that a
+// model gives of whose weights its adapter is a part, while they pass together; what they share are
+// beginnings with the same adapter alone.
 func TestAdapters(t *testing.T) {
 	const base, length = "../models/testdata/folders/llama", 12
 	at := func(name string) string { return filepath.Join("../models/testdata/adapters", name) }

@@ -16,9 +16,9 @@ type BeamConfig struct {
 	Width     int   // hypotheses kept at each step: the decoder's sequences
 	MaxTokens int   // the most tokens of a hypothesis
 	Stop      []int // tokens that complete a hypothesis, not part of it
-	// LengthPenalty divides the log probability by the number of tokens, stop
-	// token included, to this power: 0 compares probabilities, 1 means per token, and
-	// negative powers favour short hypotheses.
+	// LengthPenalty divides the log probability by the number of tokens, stop token included, to
+	// this power: 0 compares probabilities, 1 means per token, and negative powers favour short
+	// hypotheses.
 	LengthPenalty float64
 	EarlyStopping EarlyStopping
 	Rules         *Rules // may be nil
@@ -30,7 +30,8 @@ type EarlyStopping int
 const (
 	// EarlyNever: once no unfinished hypothesis can become better than these, however long it gets.
 	EarlyNever EarlyStopping = iota
-	// EarlyLikely: once no unfinished hypothesis would be better if it ended now. This is early_stopping = false of transformers.
+	// EarlyLikely: once no unfinished hypothesis would be better if it ended now. This is
+	// early_stopping = false of transformers.
 	EarlyLikely
 	// EarlyAlways: at once.
 	EarlyAlways
@@ -59,10 +60,11 @@ type search struct {
 	scores []float32 // of a beam, changed by rules
 }
 
-// Beam searches for the tokens that follow prompt with the best score, and returns up to Width hypotheses, the best first. In each step,
-// the Width best continuations that do not end are extended further; a continuation that ends is complete if it is among the Width best of
-// all. The search is exhaustive if Width is at least the number of hypotheses at every step. It ends with the error of ctx within one token
-// of its cancellation.
+// Beam searches for the tokens that follow prompt with the best score, and returns up to Width
+// hypotheses, the best first. In each step, the Width best continuations that do not end are
+// extended further; a continuation that ends is complete if it is among the Width best of all. The
+// search is exhaustive if Width is at least the number of hypotheses at every step. It ends with
+// the error of ctx within one token of its cancellation.
 func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothesis, error) {
 	if c.Width < 1 || c.MaxTokens < 1 {
 		return nil, check.Errorf(fault.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
@@ -122,7 +124,8 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	return complete, nil
 }
 
-// extend returns which continuations of a step are extended further and which end. logits are at least [live, V].
+// extend returns which continuations of a step are extended further and which end. logits are at
+// least [live, V].
 func (c *search) extend(live []beam, logits []float32, step int) (extended []beam, ended []Hypothesis) {
 	vocab := len(logits) / c.Width
 	// Enough to leave Width unfinished continuations, however many end.
@@ -160,8 +163,8 @@ func (c *search) extend(live []beam, logits []float32, step int) (extended []bea
 	return extended, ended
 }
 
-// enough reports whether the search ends, given the worst score of Width complete hypotheses and the best log probability of the unfinished
-// ones.
+// enough reports whether the search ends, given the worst score of Width complete hypotheses and
+// the best log probability of the unfinished ones.
 func (c *search) enough(worst, logProb float64, step int) bool {
 	if c.EarlyStopping == EarlyAlways {
 		return true

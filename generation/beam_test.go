@@ -84,8 +84,8 @@ func TestBeamEqualsExhaustiveSearch(t *testing.T) {
 	}
 }
 
-// TestBeamWidths: width 1 is greedy, and wider is no worse on what this model
-// was seen to do; the probabilities of all hypotheses are those that the model gives their tokens.
+// TestBeamWidths: width 1 is greedy, and wider is no worse on what this model was seen to do; the
+// probabilities of all hypotheses are those that the model gives their tokens.
 func TestBeamWidths(t *testing.T) {
 	m := tiny(t, 7)
 	best := math.Inf(-1)
@@ -165,8 +165,8 @@ func (s *scripted) Feed([][]int) ([]float32, error) {
 	return logits, nil
 }
 
-// TestBeamShort has two complete hypotheses of which one is worse than what goes on can
-// get, though not at MaxTokens, with a penalty for length.
+// TestBeamShort has two complete hypotheses of which one is worse than what goes on can get, though
+// not at MaxTokens, with a penalty for length.
 func TestBeamShort(t *testing.T) {
 	const no = -50
 	first := []float32{float32(math.Log(0.4)), float32(math.Log(0.55)), float32(math.Log(0.05))}

@@ -17,8 +17,9 @@ func logSumExp(x []float32) float64 {
 	return top + elementary.Log(sum)
 }
 
-// best keeps the k best of the items offered to it: those that come first in order, and of equal items those offered first. Most items are
-// no better than k earlier ones, which one comparison shows; the rest are sorted k at a time.
+// best keeps the k best of the items offered to it: those that come first in order, and of equal
+// items those offered first. Most items are no better than k earlier ones, which one comparison
+// shows; the rest are sorted k at a time.
 type best[T any] struct {
 	k     int
 	order func(a, b T) int

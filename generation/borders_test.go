@@ -11,9 +11,9 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestSamplingBorders has probabilities that meet a setting exactly: as in transformers,
-// the tokens that reach top-p are enough, and of equals the last; those as likely as min-p says are kept, and so are
-// those equal to the last that top-k or typical-p keeps.
+// TestSamplingBorders has probabilities that meet a setting exactly: as in transformers, the tokens
+// that reach top-p are enough, and of equals the last; those as likely as min-p says are kept, and
+// so are those equal to the last that top-k or typical-p keeps.
 func TestSamplingBorders(t *testing.T) {
 	e := math.Exp(-1) // the second token of steep, if the first has 1
 	flat, steep := fixed{0, 0, 0, 0}, fixed{0, -1, -2, -3}
@@ -42,7 +42,8 @@ func TestSamplingBorders(t *testing.T) {
 	}
 }
 
-// TestGreedyTies: without sampling, the first of the largest logits is chosen, wherever the largest are.
+// TestGreedyTies: without sampling, the first of the largest logits is chosen, wherever the largest
+// are.
 func TestGreedyTies(t *testing.T) {
 	for _, n := range []int{2, 4, 17, 300} {
 		for first := range n {
@@ -91,8 +92,8 @@ func TestMinNewTokens(t *testing.T) {
 	}
 }
 
-// TestBeamStops has two tokens that end a hypothesis and are the likeliest after each of
-// two beams: of what follows them, as many as the width go on.
+// TestBeamStops has two tokens that end a hypothesis and are the likeliest after each of two beams:
+// of what follows them, as many as the width go on.
 func TestBeamStops(t *testing.T) {
 	step := []float32{2, 2, 1, 0.5} // 0 and 1 end
 	d := &scripted{vocab: 4}

@@ -12,9 +12,9 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// BenchmarkConstrained generates texts that follow a JSON schema, after it was used once, and as many tokens without one, in
-// turn, with the model of the flags: how many times the one takes a token of what the other does. Its tokens are every byte,
-// and words of random letters.
+// BenchmarkConstrained generates texts that follow a JSON schema, after it was used once, and as
+// many tokens without one, in turn, with the model of the flags: how many times the one takes a
+// token of what the other does. Its tokens are every byte, and words of random letters.
 func BenchmarkConstrained(b *testing.B) {
 	const length = 48
 	m, r := benchLM(b), rand.New(rand.NewPCG(15, 16))

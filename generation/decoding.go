@@ -11,20 +11,21 @@ import (
 
 // This file has the steps of generating with a language model, from tokens and a cache to logits.
 
-// A Decoder predicts the next token of one or several sequences, given those
-// fed so far. Decoding is one.
+// A Decoder predicts the next token of one or several sequences, given those fed so far. Decoding
+// is one.
 type Decoder interface {
 	// Vocab is the number of tokens.
 	Vocab() int
-	// Feed appends tokens[i] to sequence i and returns the logits, [sequences, Vocab], of what follows each. For a sequence whose tokens[i]
-	// is empty, these are the logits returned before. The slice is valid until the next call.
+	// Feed appends tokens[i] to sequence i and returns the logits, [sequences, Vocab], of what
+	// follows each. For a sequence whose tokens[i] is empty, these are the logits returned before.
+	// The slice is valid until the next call.
 	Feed(tokens [][]int) ([]float32, error)
 	// Reorder makes sequence i continue from the tokens of sequence parents[i].
 	Reorder(parents []int) error
 }
 
-// Decoding is the state of generating sequences with a models.LanguageModel. It is a Decoder
-// for Generate and Beam.
+// Decoding is the state of generating sequences with a models.LanguageModel. It is a Decoder for
+// Generate and Beam.
 type Decoding struct {
 	model  models.LanguageModel
 	ws     *transformer.Workspace
@@ -36,8 +37,9 @@ type Decoding struct {
 	x, last       []float32
 }
 
-// Start starts generating a number of sequences with the decoder m. All methods of the Decoding return an error if m is not a decoder, if
-// it attends to an encoder, or if a model, a workspace or a sequence is missing.
+// Start starts generating a number of sequences with the decoder m. All methods of the Decoding
+// return an error if m is not a decoder, if it attends to an encoder, or if a model, a workspace or
+// a sequence is missing.
 func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding {
 	switch {
 	case m == nil:
@@ -50,7 +52,8 @@ func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding 
 	return StartLM(ws, m.LM, nil, sequences)
 }
 
-// StartLM is Start for a language model. memory has the rows that a decoder after an encoder attends to; for other decoders it is nil.
+// StartLM is Start for a language model. memory has the rows that a decoder after an encoder
+// attends to; for other decoders it is nil.
 func StartLM(ws *transformer.Workspace, m models.LanguageModel, memory *models.Memory, sequences int) *Decoding {
 	switch {
 	case m == nil:
@@ -71,7 +74,8 @@ func undecodable(d Decoder) error {
 	return nil
 }
 
-// Continue starts n continuations of a sequence of d: a prompt that several texts begin with is computed once.
+// Continue starts n continuations of a sequence of d: a prompt that several texts begin with is
+// computed once.
 func (d *Decoding) Continue(ws *transformer.Workspace, sequence, continuations int) (*Decoding, error) {
 	if d.err != nil {
 		return nil, d.err

@@ -45,9 +45,8 @@ func TestStartWithoutLM(t *testing.T) {
 	}
 }
 
-// TestSharedModels has many goroutines generate with one model at once, each with a
-// workspace of its own, and wants the bits that each use has alone. It is for the race
-// detector too.
+// TestSharedModels has many goroutines generate with one model at once, each with a workspace of
+// its own, and wants the bits that each use has alone. It is for the race detector too.
 func TestSharedModels(t *testing.T) {
 	uses := map[string]func(ws *tf.Workspace) (result any, err error){}
 	llama := tiny(t, 50)
@@ -100,8 +99,8 @@ func TestPromptLogits(t *testing.T) {
 	}
 }
 
-// TestWindowMemory generates far beyond a window, with a cache that must not
-// grow, and equals a pass without cache.
+// TestWindowMemory generates far beyond a window, with a cache that must not grow, and equals a
+// pass without cache.
 func TestWindowMemory(t *testing.T) {
 	const vocab, window = 11, 5
 	windowed := func(window int) *models.Model {

@@ -1,7 +1,8 @@
 package generation
 
-// This file proposes the next tokens by look-up in the text itself: the tokens that followed when its last tokens occurred before (Saxena
-// 2023, "Prompt Lookup Decoding"). The number of proposals depends on how many earlier ones were accepted.
+// This file proposes the next tokens by look-up in the text itself: the tokens that followed when
+// its last tokens occurred before (Saxena 2023, "Prompt Lookup Decoding"). The number of proposals
+// depends on how many earlier ones were accepted.
 
 // trust is the trust in a source of proposals: the number of tokens that it may propose at a time.
 type trust struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file chooses among the tokens of a vocabulary, of 150,000 or more: it looks at each token a few times, and sorts only those that may
-// be chosen.
+// This file chooses among the tokens of a vocabulary, of 150,000 or more: it looks at each token a
+// few times, and sorts only those that may be chosen.
 
 // scratch is the memory of one choice. Many samplers share a few of them.
 type scratch struct {
@@ -41,8 +41,8 @@ func likelier(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.token, b.token))
 }
 
-// likelierLast is likelier with the last of equals first. These are the tokens that remain after top-p in transformers, which sorts in
-// ascending order and removes from the start.
+// likelierLast is likelier with the last of equals first. These are the tokens that remain after
+// top-p in transformers, which sorts in ascending order and removes from the start.
 func likelierLast(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(b.token, a.token))
 }
@@ -58,7 +58,8 @@ func reaching(kept []candidate, p float64) []candidate {
 	return kept
 }
 
-// topP leaves the most likely candidates that together have the given part of the probability, at least one.
+// topP leaves the most likely candidates that together have the given part of the probability, at
+// least one.
 func (w *scratch) topP(part float64) {
 	slices.SortFunc(w.kept, likelierLast)
 	if w.total == 0 {
@@ -73,8 +74,8 @@ func (w *scratch) minP(part float64) {
 	w.kept = slices.DeleteFunc(w.kept, func(c candidate) bool { return c.p < least })
 }
 
-// typicalP leaves the candidates whose information is closest to the entropy and that together have the given part of the probability,
-// including those as close as the last of them.
+// typicalP leaves the candidates whose information is closest to the entropy and that together have
+// the given part of the probability, including those as close as the last of them.
 func (w *scratch) typicalP(part float64) {
 	kept := w.kept
 	total, entropy := sum(kept), 0.0
@@ -176,7 +177,8 @@ const buckets = 0x7f80_0000>>20 + 1
 // bucket returns the number of one for numbers up to an eighth apart, ascending.
 func bucket(x float32) int { return int(math.Float32bits(x) >> 20) }
 
-// floor returns a probability that all tokens reach which together have the given part of the probability, and few other tokens.
+// floor returns a probability that all tokens reach which together have the given part of the
+// probability, and few other tokens.
 func (w *scratch) floor(p []float32, part, all float64) float32 {
 	// Together, all less likely tokens have less than half of the part that is left out.
 	least := float32((1 - part) * all / float64(2*len(p)))
@@ -195,8 +197,8 @@ func (w *scratch) floor(p []float32, part, all float64) float32 {
 	return least
 }
 
-// above returns the index of the first element of x, from one on, that is more than least; len(x) if none is. Most are not, and it looks at
-// several at a time.
+// above returns the index of the first element of x, from one on, that is more than least; len(x)
+// if none is. Most are not, and it looks at several at a time.
 func above(x []float32, from int, least float32) int {
 	for ; from+8 <= len(x); from += 8 {
 		y := (*[8]float32)(x[from:])
@@ -222,7 +224,8 @@ func argmax(x []float32) int {
 	return best
 }
 
-// largest returns the k-th largest of x except for -Inf; the smallest if there are fewer, +Inf if there are none.
+// largest returns the k-th largest of x except for -Inf; the smallest if there are fewer, +Inf if
+// there are none.
 func (w *scratch) largest(x []float32, k int) float32 {
 	best, least := w.values[:0], negInf
 	for i := above(x, 0, least); i < len(x); i = above(x, i+1, least) {

@@ -5,7 +5,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file has what a model's own layer for further tokens keeps of a text. mtp.go has the layer at work.
+// This file has what a model's own layer for further tokens keeps of a text. mtp.go has the layer
+// at work.
 
 // predicts reports whether a model has a layer that predicts further tokens.
 func predicts(m models.LanguageModel) bool {

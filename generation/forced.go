@@ -1,20 +1,24 @@
 package generation
 
-// This file handles tokens that a constraint determines before the model does. If only one token may follow, it is taken without logits. If
-// only one text may follow, but several sequences of tokens spell it, one of these is proposed, and the model verifies it.
+// This file handles tokens that a constraint determines before the model does. If only one token
+// may follow, it is taken without logits. If only one text may follow, but several sequences of
+// tokens spell it, one of these is proposed, and the model verifies it.
 
-// A Forcer is a Constraint that knows where only one token may follow. A Scheduler takes this token without asking the model, unless a hook
-// or log probabilities need the logits, and passes it together with the tokens that come after.
+// A Forcer is a Constraint that knows where only one token may follow. A Scheduler takes this token
+// without asking the model, unless a hook or log probabilities need the logits, and passes it
+// together with the tokens that come after.
 type Forcer interface {
 	Constraint
 	// Forced is the only token that may follow, if there is one.
 	Forced() (token int, ok bool)
 }
 
-// A Proposer is a Constraint that can propose a continuation of a text. A Scheduler then makes the model verify several tokens at a time.
+// A Proposer is a Constraint that can propose a continuation of a text. A Scheduler then makes the
+// model verify several tokens at a time.
 type Proposer interface {
 	Constraint
-	// Propose appends to dst up to most tokens that may follow, one after the other. It accepts none of them.
+	// Propose appends to dst up to most tokens that may follow, one after the other. It accepts
+	// none of them.
 	Propose(dst []int, most int) []int
 }
 

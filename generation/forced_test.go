@@ -36,8 +36,8 @@ func spelling(t testing.TB, pieces ...string) (v *grammar.Vocabulary, long []int
 	return tftest.Must(grammar.NewVocabulary(tokens, []int{endToken}))(t), long
 }
 
-// TestForced: with a constraint that leaves one token or one text in places, texts are those that each gets alone and
-// token by token, of fewer steps.
+// TestForced: with a constraint that leaves one token or one text in places, texts are those that
+// each gets alone and token by token, of fewer steps.
 func TestForced(t *testing.T) {
 	m := long(t, "")
 	letters, _ := spelling(t)
@@ -116,8 +116,9 @@ func TestForced(t *testing.T) {
 	}
 }
 
-// alike reports whether both are the same except for the rounding of log probabilities. Tokens fed together are summed in
-// another order than one alone; the random weights spread the logits over 100 and make 1e-3 of the last bits.
+// alike reports whether both are the same except for the rounding of log probabilities. Tokens fed
+// together are summed in another order than one alone; the random weights spread the logits over
+// 100 and make 1e-3 of the last bits.
 func alike(a, b generation.Next) bool {
 	close := func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-2 }
 	return a.Token == b.Token && a.Finish == b.Finish && close(a.LogProb, b.LogProb) && (a.Err == nil) == (b.Err == nil) &&
@@ -127,7 +128,8 @@ func alike(a, b generation.Next) bool {
 		})
 }
 
-// TestForcedTogether: texts with constraints beside others, where steps have little room and memory runs out.
+// TestForcedTogether: texts with constraints beside others, where steps have little room and memory
+// runs out.
 func TestForcedTogether(t *testing.T) {
 	m := long(t, "")
 	v, _ := spelling(t, "ab", "abc", "description")

@@ -4,7 +4,8 @@ import "math"
 
 // This file decides whether proposals of a draft model save time, and how many to make.
 
-// line predicts y from x, such as the seconds of a step from its rows, with a fit to what it learned last. It never falls.
+// line predicts y from x, such as the seconds of a step from its rows, with a fit to what it
+// learned last. It never falls.
 type line struct{ n, x, y, xx, xy float64 }
 
 // learn takes in a pair, and keeps a share of what is known.
@@ -46,8 +47,8 @@ const (
 	mostBehind = 64
 )
 
-// size returns how many tokens, at most most, to propose for each of some texts. If proposals seem to lose time, it tries one now and then,
-// for texts of which the draft model lacks few tokens.
+// size returns how many tokens, at most most, to propose for each of some texts. If proposals seem
+// to lose time, it tries one now and then, for texts of which the draft model lacks few tokens.
 func (g *gain) size(texts, most int) int {
 	g.behind = math.MaxInt
 	if g.always || g.draft.n == 0 || g.target.n == 0 {

@@ -18,8 +18,8 @@ import (
 type Limits struct {
 	MaxTokens int   // the most tokens to generate; 0: no limit
 	Stop      []int // tokens that end a text, not part of it
-	// StopWhen, unless nil, ends a text that it reports true for. It gets the
-	// tokens generated so far and must not keep them.
+	// StopWhen, unless nil, ends a text that it reports true for. It gets the tokens generated so
+	// far and must not keep them.
 	StopWhen func(tokens []int) bool
 }
 
@@ -28,17 +28,17 @@ type Request struct {
 	Prompt  []int    // one token at least
 	Sampler *Sampler // of its own; nil chooses greedily
 	Limits
-	// Cancelled, unless nil, is called before each step. If it returns an error, such as that of a context's Err, only this text ends, with
-	// FinishCancelled and the error.
+	// Cancelled, unless nil, is called before each step. If it returns an error, such as that of a
+	// context's Err, only this text ends, with FinishCancelled and the error.
 	Cancelled func() error
-	// Adapter, unless empty, is the name of an adapter that stays beside the model's weights, see [models.Adapter]: for a
-	// Scheduler.
+	// Adapter, unless empty, is the name of an adapter that stays beside the model's weights, see
+	// [models.Adapter]: for a Scheduler.
 	Adapter string
-	// Memory has the rows that a decoder after an encoder attends to, of one sequence and without a mask: for a Scheduler. Other decoders
-	// get it when they are started.
+	// Memory has the rows that a decoder after an encoder attends to, of one sequence and without a
+	// mask: for a Scheduler. Other decoders get it when they are started.
 	Memory *models.Memory
-	// Soft are vectors that replace tokens of the prompt, in the order of their places: for a Scheduler whose model is a
-	// [models.SoftReader].
+	// Soft are vectors that replace tokens of the prompt, in the order of their places: for a
+	// Scheduler whose model is a [models.SoftReader].
 	Soft []models.Soft
 }
 
@@ -79,7 +79,8 @@ const (
 	FinishLength
 	// FinishCancelled: its context was cancelled.
 	FinishCancelled
-	// FinishFailed: its sampler has an error, or, of a Scheduler, its hook, constraint or StopWhen panicked.
+	// FinishFailed: its sampler has an error, or, of a Scheduler, its hook, constraint or StopWhen
+	// panicked.
 	FinishFailed
 )
 
@@ -120,9 +121,10 @@ func Generate(ctx context.Context, d Decoder, prompt []int, c SamplerConfig, lim
 	}
 }
 
-// GenerateBatch generates several texts at a time, whose prompts may be of different lengths; d must decode as many sequences. It yields
-// each token, and once for each text its end. Each text gets the tokens that it would get without the others, and ends independently. An
-// error of d, of ctx, or of an invalid request ends all texts.
+// GenerateBatch generates several texts at a time, whose prompts may be of different lengths; d
+// must decode as many sequences. It yields each token, and once for each text its end. Each text
+// gets the tokens that it would get without the others, and ends independently. An error of d, of
+// ctx, or of an invalid request ends all texts.
 func GenerateBatch(ctx context.Context, d Decoder, requests []Request) iter.Seq2[Next, error] {
 	return func(yield func(Next, error) bool) {
 		b := &batch{d: d, texts: make([]text, len(requests)), feed: make([][]int, len(requests)), live: len(requests)}
@@ -211,7 +213,8 @@ func (b *batch) step(yield func(Next, error) bool) error {
 	return nil
 }
 
-// advance yields the next token of a text, or its end. It returns false if the caller wants no more.
+// advance yields the next token of a text, or its end. It returns false if the caller wants no
+// more.
 func (b *batch) advance(i int, logits []float32, yield func(Next, error) bool) bool {
 	t := &b.texts[i]
 	c, err := t.Sampler.Choose(logits)
@@ -245,8 +248,8 @@ func (b *batch) end(i int, why Finish, c Choice, err error, yield func(Next, err
 	return yield(Next{Sequence: i, Choice: c, Finish: why, Err: err}, nil)
 }
 
-// CollectBatch gathers the tokens that GenerateBatch yields for a number of sequences, up to
-// the first error, of one of them too.
+// CollectBatch gathers the tokens that GenerateBatch yields for a number of sequences, up to the
+// first error, of one of them too.
 func CollectBatch(sequences int, tokens iter.Seq2[Next, error]) ([][]int, error) {
 	all := make([][]int, sequences)
 	for next, err := range tokens {

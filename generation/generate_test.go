@@ -15,8 +15,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// tiny returns a language model of few tokens, with weights large enough that its
-// predictions differ.
+// tiny returns a language model of few tokens, with weights large enough that its predictions
+// differ.
 func tiny(t testing.TB, vocab int) *models.Model {
 	t.Helper()
 	return tftest.Must(models.New([]byte(tinyConfig(vocab)), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)

@@ -6,9 +6,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Proposals of a draft model (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding"). The text's own sampler
-// chooses from the logits of the draft and takes the choice back. Because its draw at a place depends only on the seed and the place, it is
-// likely to choose the same token from the logits of the model, which decide.
+// Proposals of a draft model (Leviathan et al. 2023, "Fast Inference from Transformers via
+// Speculative Decoding"). The text's own sampler chooses from the logits of the draft and takes the
+// choice back. Because its draw at a place depends only on the seed and the place, it is likely to
+// choose the same token from the logits of the model, which decide.
 
 // guesser is a draft model at work. Without one it proposes nothing.
 type guesser struct {
@@ -39,8 +40,8 @@ func (g *guesser) used() int64 {
 	return g.pages.Used()
 }
 
-// propose adds proposals of the draft model, at most most a text, to the pieces of a step that have none. All texts of
-// the step decode.
+// propose adds proposals of the draft model, at most most a text, to the pieces of a step that have
+// none. All texts of the step decode.
 func (g *guesser) propose(l *loop, most int) {
 	if g.pages == nil || len(l.jobs) == 0 {
 		return
@@ -112,7 +113,8 @@ func (g *guesser) pass(l *loop) {
 	g.jobs = more
 }
 
-// failed continues after a step of the draft model that failed: with less memory for prefixes, or without its texts.
+// failed continues after a step of the draft model that failed: with less memory for prefixes, or
+// without its texts.
 func (g *guesser) failed(l *loop) {
 	if l.prefixes.dropGuesses() {
 		return

@@ -14,8 +14,9 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// BenchmarkDraftModel generates one text and four at a time, of 256 tokens each, without a draft model, with one that is
-// wrong, and with one that is mostly right, the same with weights of 8 bits: tokens a second of all together.
+// BenchmarkDraftModel generates one text and four at a time, of 256 tokens each, without a draft
+// model, with one that is wrong, and with one that is mostly right, the same with weights of 8
+// bits: tokens a second of all together.
 func BenchmarkDraftModel(b *testing.B) {
 	const length = 256
 	open := func(layers, seed int, weights kernels.Format) models.LanguageModel {

@@ -29,8 +29,8 @@ func (b blurred) Tensor(name string, shape ...int) ([]float32, error) {
 	return x, err
 }
 
-// TestDraftModel: whatever a draft model proposes, each text gets the tokens that it gets alone, and the more of them at a
-// time the better the draft is.
+// TestDraftModel: whatever a draft model proposes, each text gets the tokens that it gets alone,
+// and the more of them at a time the better the draft is.
 func TestDraftModel(t *testing.T) {
 	w := tftest.Strong{Weights: tf.Random(3)}
 	for name, more := range map[string]string{"all keys": "", "windows": `, "sliding_window": 20`} {
@@ -54,7 +54,8 @@ func TestDraftModel(t *testing.T) {
 						together(t, s, m, append(prompts(r, 3, 1, 100), prompts(rand.New(rand.NewPCG(24, 25)), 1, 70, 70)...), 60, true)
 					}
 					st := s.Stats()
-					// How many proposals there are depends on which texts share a step, and few of them are a small sample.
+					// How many proposals there are depends on which texts share a step, and few of
+					// them are a small sample.
 					n := float64(st.DraftTokens)
 					chance := 3 * math.Sqrt(n*c.least*(1-c.least))
 					if float64(st.AcceptedTokens)+chance < n*c.least || st.DraftSteps == 0 || sc.Memory > 0 && st.PageBytes > sc.Memory {
@@ -66,8 +67,8 @@ func TestDraftModel(t *testing.T) {
 	}
 }
 
-// TestDraftModelSaves: a text whose draft is right takes a step for several tokens, and gets them where the draft model
-// has too short a context or too little memory too.
+// TestDraftModelSaves: a text whose draft is right takes a step for several tokens, and gets them
+// where the draft model has too short a context or too little memory too.
 func TestDraftModelSaves(t *testing.T) {
 	m := long(t, "")
 	short := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 50, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 30}`),
@@ -86,7 +87,8 @@ func TestDraftModelSaves(t *testing.T) {
 	}
 }
 
-// TestDraftModelDistribution: over many seeds, tokens after proposals come as often as the model has them likely.
+// TestDraftModelDistribution: over many seeds, tokens after proposals come as often as the model
+// has them likely.
 func TestDraftModelDistribution(t *testing.T) {
 	if testing.Short() || race.Enabled || testenv.Emulated() {
 		t.Skip("thousands of texts")

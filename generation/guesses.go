@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file has the state of what proposes tokens of one text: of a draft model, and of what it has in common with a model's own layer.
+// This file has the state of what proposes tokens of one text: of a draft model, and of what it has
+// in common with a model's own layer.
 
 // proposals are those of a text that its own sampler chooses from logits which are not the model's.
 type proposals struct {
@@ -17,7 +18,8 @@ type proposals struct {
 	picked int  // tokens that the sampler has to take back
 }
 
-// plan sets how many proposals a text gets in a step, at most most, and reports whether it gets any.
+// plan sets how many proposals a text gets in a step, at most most, and reports whether it gets
+// any.
 func (p *proposals) plan(j *job, most int) bool {
 	if j.MaxTokens > 0 {
 		most = min(most, j.MaxTokens-j.n-1)
@@ -29,7 +31,8 @@ func (p *proposals) plan(j *job, most int) bool {
 	return p.want > 0
 }
 
-// choose has the text's sampler choose from logits, adds the token to the text's piece, and reports whether the text gets another one.
+// choose has the text's sampler choose from logits, adds the token to the text's piece, and reports
+// whether the text gets another one.
 func (p *proposals) choose(j *job, w *scratch, logits []float32) (more bool) {
 	token := 0
 	err := guarded(func() (err error) {

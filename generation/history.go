@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// This file has the tokens of a text, and the facts that rules need about them, updated token by token.
+// This file has the tokens of a text, and the facts that rules need about them, updated token by
+// token.
 
 // history is the tokens of a prompt and of the text after it.
 type history struct {
@@ -25,8 +26,8 @@ type seenToken struct {
 	generated int // times after the prompt
 }
 
-// newHistory returns the history of a prompt, for rules that may ask for its tokens or for what follows
-// n-1 of them.
+// newHistory returns the history of a prompt, for rules that may ask for its tokens or for what
+// follows n-1 of them.
 func newHistory(prompt []int, distinct bool, n int) *history {
 	h := &history{prompt: len(prompt), tokens: make([]int, 0, len(prompt)+64)}
 	if distinct {
@@ -100,8 +101,8 @@ func (h *history) become(text []int) {
 	}
 }
 
-// ngrams finds what has followed n-1 tokens, by their hash. If the same token follows the same tokens in several places, it keeps only the
-// first: a walk is as long as its result.
+// ngrams finds what has followed n-1 tokens, by their hash. If the same token follows the same
+// tokens in several places, it keeps only the first: a walk is as long as its result.
 type ngrams struct {
 	n      int // 2 at least
 	seed   uint64
@@ -164,8 +165,8 @@ func (g *ngrams) pop(tokens []int) {
 	}
 }
 
-// first returns the last place of source, whose tokens were noted, before which come the last
-// n-1 tokens of text, or none if that is negative; next is the one before that.
+// first returns the last place of source, whose tokens were noted, before which come the last n-1
+// tokens of text, or none if that is negative; next is the one before that.
 func (g *ngrams) first(source, text []int) int {
 	if len(text) < g.n-1 {
 		return noPlace

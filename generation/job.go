@@ -50,7 +50,8 @@ func (j *job) release() {
 // left returns the number of tokens that must pass before the next one is chosen.
 func (j *job) left() int { return len(j.tokens) - j.history.Len() }
 
-// shares reports whether texts with the same beginning can share the history. With a memory they cannot, because the history depends on it.
+// shares reports whether texts with the same beginning can share the history. With a memory they
+// cannot, because the history depends on it.
 func (j *job) shares() bool { return j.Memory == nil }
 
 // recall returns the rows of the memory.
@@ -61,7 +62,8 @@ func (j *job) recall() int {
 	return j.Memory.Batch.Rows()
 }
 
-// decodes reports whether the next token is chosen once the last one has passed, and those that followed from it.
+// decodes reports whether the next token is chosen once the last one has passed, and those that
+// followed from it.
 func (j *job) decodes() bool { return j.n > 0 && j.left() <= 1+j.forced }
 
 // next makes the piece of a text that decodes, of room tokens, with at most draft proposals.
@@ -107,7 +109,8 @@ func (j *job) end(why Finish, c Choice, err error) {
 	j.stream.send(Next{Choice: c, Finish: why, Err: err, Shared: j.shared})
 }
 
-// choose chooses the next token after logits and tells the caller. more is false if the text has ended.
+// choose chooses the next token after logits and tells the caller. more is false if the text has
+// ended.
 func (j *job) choose(logits []float32) (token int, more bool) {
 	var c Choice
 	err := guarded(func() (err error) {
@@ -151,7 +154,8 @@ func (j *job) force() (more bool) {
 	return true
 }
 
-// take continues with a token that was chosen, and tells the caller. more is false if the text has ended.
+// take continues with a token that was chosen, and tells the caller. more is false if the text has
+// ended.
 func (j *job) take(c Choice) (more bool) {
 	none := Choice{Token: -1}
 	if slices.Contains(j.Stop, c.Token) {
@@ -180,8 +184,9 @@ func (j *job) take(c Choice) (more bool) {
 	return true
 }
 
-// fitting returns how many more tokens the piece takes in place of n: as many, unless the last of them would divide a Soft that passes as a
-// whole. Then the Soft is in the piece if it fits in the room of the step or begins the piece.
+// fitting returns how many more tokens the piece takes in place of n: as many, unless the last of
+// them would divide a Soft that passes as a whole. Then the Soft is in the piece if it fits in the
+// room of the step or begins the piece.
 func (j *job) fitting(n, room int) int {
 	if !j.whole || n <= 0 {
 		return n
@@ -194,7 +199,8 @@ func (j *job) fitting(n, room int) int {
 	return before - at
 }
 
-// softRows appends those soft tokens of a text that are in its tokens [from, to), which begin at a row of the step.
+// softRows appends those soft tokens of a text that are in its tokens [from, to), which begin at a
+// row of the step.
 func (j *job) softRows(soft []models.Soft, from, to, row, dim int) []models.Soft {
 	for _, s := range j.Soft {
 		first, last := max(s.At, from), min(s.At+len(s.X)/dim, to)

@@ -109,14 +109,16 @@ func (l *loop) admit() {
 	s.queue = waiting
 }
 
-// start begins a request, with the history of a beginning of its tokens; false if the request must wait.
+// start begins a request, with the history of a beginning of its tokens; false if the request must
+// wait.
 func (l *loop) start(j *job) bool {
 	var found *prefix
 	rows := 0
 	if j.shares() {
 		found, rows = l.prefixes.find(j.adapter, j.passage())
 	}
-	// At least one token is passed, for its logits. The last one of a Soft may pass alone: it sees no token after it.
+	// At least one token is passed, for its logits. The last one of a Soft may pass alone: it sees
+	// no token after it.
 	if rows = min(rows, len(j.tokens)-1); found != nil && rows > 0 {
 		if h, err := found.history.Fork(rows); err == nil { // windows may have dropped rows
 			j.history, j.shared = h, rows
@@ -147,7 +149,8 @@ func (l *loop) start(j *job) bool {
 	return true
 }
 
-// waitsForPrefix reports whether a prompt in progress begins like the request, which then has less to compute once that prompt is done.
+// waitsForPrefix reports whether a prompt in progress begins like the request, which then has less
+// to compute once that prompt is done.
 func (l *loop) waitsForPrefix(j *job) bool {
 	if l.s.c.NoPrefixes || !j.shares() {
 		return false
@@ -188,7 +191,8 @@ func (l *loop) leave(j *job) {
 	l.keep(j.passage(), j.history, guess)
 }
 
-// prefixStep is the number of tokens after which a text gets another hash: texts that have fewer tokens in common do not find each other.
+// prefixStep is the number of tokens after which a text gets another hash: texts that have fewer
+// tokens in common do not find each other.
 const prefixStep = 16
 
 // mostPrefixes bounds how many histories are kept, whose tokens take memory too.
@@ -246,7 +250,8 @@ func (l *loop) countPasses() {
 	l.mtp.passes = 0
 }
 
-// passAlone runs the pieces of a failed step one by one, so that only the text that is the cause fails.
+// passAlone runs the pieces of a failed step one by one, so that only the text that is the cause
+// fails.
 func (l *loop) passAlone() {
 	for _, j := range slices.Clone(l.jobs) {
 		if j.history == nil {
@@ -257,7 +262,8 @@ func (l *loop) passAlone() {
 	}
 }
 
-// preempt removes the text that arrived last from the step, to wait for memory; false if it is the only text.
+// preempt removes the text that arrived last from the step, to wait for memory; false if it is the
+// only text.
 func (l *loop) preempt() bool {
 	if len(l.running) < 2 {
 		return false
@@ -319,8 +325,8 @@ func (l *loop) choose(logits []float32) {
 	l.s.mu.Unlock()
 }
 
-// settle takes back the rows of proposals that were not accepted, continues with tokens that must follow, keeps the history of a complete
-// prompt, and ends a text that has no more tokens.
+// settle takes back the rows of proposals that were not accepted, continues with tokens that must
+// follow, keeps the history of a complete prompt, and ends a text that has no more tokens.
 func (l *loop) settle(j *job, before int, more bool) {
 	rows := len(j.tokens)
 	if j.n > before {

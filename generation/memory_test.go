@@ -30,8 +30,8 @@ func memoryOf(r *rand.Rand, rows int) *models.Memory {
 	return m
 }
 
-// TestSchedulerMemories: texts at a time whose decoder attends to what an encoder made for each get the tokens that each
-// gets alone, where prompts begin alike and where memory runs out too.
+// TestSchedulerMemories: texts at a time whose decoder attends to what an encoder made for each get
+// the tokens that each gets alone, where prompts begin alike and where memory runs out too.
 func TestSchedulerMemories(t *testing.T) {
 	for name, config := range seq2seq {
 		m := tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
@@ -79,8 +79,8 @@ func TestSchedulerMemories(t *testing.T) {
 	}
 }
 
-// TestSchedulerMemoryRefused: memories that cannot be are errors, as is a missing memory where the decoder
-// attends to one.
+// TestSchedulerMemoryRefused: memories that cannot be are errors, as is a missing memory where the
+// decoder attends to one.
 func TestSchedulerMemoryRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 21))
 	m := tftest.Must(models.New([]byte(seq2seq["bart"]), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)

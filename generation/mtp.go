@@ -11,9 +11,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file makes proposals with a model's own layer for multi-token prediction (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report"). The layer predicts the token after the
-// next one from the hidden state of a token and the next token, so it reads what the steps of the model have computed, and has a history of its own. As with a
-// draft model, the text's own sampler chooses from its logits and takes the choice back, and the model decides.
+// This file makes proposals with a model's own layer for multi-token prediction (DeepSeek-AI 2024,
+// "DeepSeek-V3 Technical Report"). The layer predicts the token after the next one from the hidden
+// state of a token and the next token, so it reads what the steps of the model have computed, and
+// has a history of its own. As with a draft model, the text's own sampler chooses from its logits
+// and takes the choice back, and the model decides.
 
 // mtp makes the layer of a model propose tokens. The zero mtp has no layer, and proposes nothing.
 type mtp struct {
@@ -37,7 +39,8 @@ type mtp struct {
 	gain
 }
 
-// mostUnread bounds the rows of a text that wait for the layer: reading them together takes less time than one by one.
+// mostUnread bounds the rows of a text that wait for the layer: reading them together takes less
+// time than one by one.
 const mostUnread = 64
 
 // begin makes the layer of a model propose, with a memory in bytes; 0: no limit.
@@ -54,7 +57,8 @@ func (g *mtp) used() int64 {
 	return g.pages.Used()
 }
 
-// follow keeps the rows of a step that passed, [rows, D], which begin at from in each of the texts of jobs, for those that continue.
+// follow keeps the rows of a step that passed, [rows, D], which begin at from in each of the texts
+// of jobs, for those that continue.
 func (g *mtp) follow(jobs, running []*job, batch transformer.Batch, hidden []float32, from []int) {
 	if g.layer == nil {
 		return
@@ -82,7 +86,8 @@ func (g *mtp) follow(jobs, running []*job, batch transformer.Batch, hidden []flo
 	}
 }
 
-// read passes the rows of g.jobs that wait for the layer. It leaves out texts for which there is no memory.
+// read passes the rows of g.jobs that wait for the layer. It leaves out texts for which there is no
+// memory.
 func (g *mtp) read() {
 	g.x, g.tokens = g.x[:0], g.tokens[:0]
 	g.past, g.lengths = g.past[:0], g.lengths[:0]
@@ -114,7 +119,8 @@ func (g *mtp) read() {
 	}
 }
 
-// pass runs the layer on g.x and g.tokens, and sets g.x to its hidden states. It is false, and the texts have no more proposals, if that fails.
+// pass runs the layer on g.x and g.tokens, and sets g.x to its hidden states. It is false, and the
+// texts have no more proposals, if that fails.
 func (g *mtp) pass() bool {
 	g.cache.Use(g.past)
 	for {
@@ -136,7 +142,8 @@ func (g *mtp) pass() bool {
 	return true
 }
 
-// propose adds proposals, at most most a text, to the pieces of jobs that have none. All of them decode.
+// propose adds proposals, at most most a text, to the pieces of jobs that have none. All of them
+// decode.
 func (g *mtp) propose(jobs []*job, most int) {
 	if g.layer == nil || len(jobs) == 0 {
 		return
@@ -145,7 +152,8 @@ func (g *mtp) propose(jobs []*job, most int) {
 	g.jobs = g.jobs[:0]
 	for _, j := range jobs {
 		f := &j.mtp
-		// The layer has to know all rows of the model, so that it predicts what follows the last token.
+		// The layer has to know all rows of the model, so that it predicts what follows the last
+		// token.
 		if known := len(f.tokens) > 0 || len(f.ahead) > 0; known && j.left() == 1 && f.plan(j, most) {
 			g.jobs = append(g.jobs, j)
 		}
@@ -170,7 +178,8 @@ func (g *mtp) propose(jobs []*job, most int) {
 	}
 }
 
-// choose adds a proposal to the piece of each text of g.jobs, which then has those that want another one.
+// choose adds a proposal to the piece of each text of g.jobs, which then has those that want
+// another one.
 func (g *mtp) choose() {
 	g.last = g.last[:0]
 	for _, j := range g.jobs {

@@ -18,7 +18,8 @@ import (
 // predicting is weights with a layer that predicts further tokens.
 type predicting struct {
 	tf.Weights
-	// knows makes the model look only at the last token, and the layer compute what the model then computes. Its predictions are right.
+	// knows makes the model look only at the last token, and the layer compute what the model then
+	// computes. Its predictions are right.
 	knows bool
 }
 
@@ -75,7 +76,8 @@ func predictingModel(t testing.TB, knows bool, o models.Options) *models.Model {
 	return tftest.Must(models.New(config, weights, o))(t)
 }
 
-// TestMTP: whether the model's own layer predicts well or not, each text gets the tokens that it gets alone, in any kind of steps, and after prefixes.
+// TestMTP: whether the model's own layer predicts well or not, each text gets the tokens that it
+// gets alone, in any kind of steps, and after prefixes.
 func TestMTP(t *testing.T) {
 	for name, c := range map[string]struct {
 		knows       bool
@@ -101,7 +103,8 @@ func TestMTP(t *testing.T) {
 	}
 }
 
-// TestMTPWithoutMemory: where the layer's memory ends between the proposals of a step, the sampler takes all of them back.
+// TestMTPWithoutMemory: where the layer's memory ends between the proposals of a step, the sampler
+// takes all of them back.
 func TestMTPWithoutMemory(t *testing.T) {
 	m := predictingModel(t, true, models.Options{MTP: true})
 	for memory := int64(25); memory <= 40; memory += 5 {
@@ -127,7 +130,8 @@ func TestMTPShared(t *testing.T) {
 	all.Wait()
 }
 
-// TestMTPSaves: a text whose layer is right takes a step for several tokens. Where proposals are switched off, each token takes a step.
+// TestMTPSaves: a text whose layer is right takes a step for several tokens. Where proposals are
+// switched off, each token takes a step.
 func TestMTPSaves(t *testing.T) {
 	for name, c := range map[string]struct {
 		o           models.Options

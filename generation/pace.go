@@ -16,8 +16,9 @@ type pace struct {
 	part     float64 // of a token, for which the steps before had room
 }
 
-// cost returns the seconds of a token after some tokens of its prompt; 0 if they are not known. A prompt begins far from where the one before
-// ended, so the trend counts only down to half of the mean.
+// cost returns the seconds of a token after some tokens of its prompt; 0 if they are not known. A
+// prompt begins far from where the one before ended, so the trend counts only down to half of the
+// mean.
 func (p *pace) cost(depth int) float64 {
 	if p.perToken.n == 0 {
 		return 0
@@ -25,8 +26,8 @@ func (p *pace) cost(depth int) float64 {
 	return max(p.perToken.at(float64(depth)), p.perToken.y/p.perToken.n/2)
 }
 
-// undisturbed returns the seconds of a step of some texts without prompts. While prompts arrive one after another there are no such steps,
-// and the number of texts grows.
+// undisturbed returns the seconds of a step of some texts without prompts. While prompts arrive one
+// after another there are no such steps, and the number of texts grows.
 func (p *pace) undisturbed(decoding int) float64 {
 	share := float64(decoding) / float64(p.rows)
 	return max(p.decode+float64(decoding-p.rows)*p.cost(0), p.decode*min(share, 1))
@@ -35,10 +36,11 @@ func (p *pace) undisturbed(decoding int) float64 {
 // leastPiece is the least number of tokens of prompts that a step takes, if there are any.
 const leastPiece = 4
 
-// room returns how many tokens of prompts a step may take that also has one token of each running text: at most most, which is at least
-// leastPiece. The more prompts wait for each text, the longer a step may take, because the prompts would otherwise wait longer in total. depth
-// is how many tokens of the prompts, on average, have passed. The room is 0 before the first step without prompts, which measures the time of
-// the texts.
+// room returns how many tokens of prompts a step may take that also has one token of each running
+// text: at most most, which is at least leastPiece. The more prompts wait for each text, the longer
+// a step may take, because the prompts would otherwise wait longer in total. depth is how many
+// tokens of the prompts, on average, have passed. The room is 0 before the first step without
+// prompts, which measures the time of the texts.
 func (p *pace) room(decoding, prompts, most, depth int) int {
 	cost := p.cost(depth)
 	switch {
@@ -51,13 +53,15 @@ func (p *pace) room(decoding, prompts, most, depth int) int {
 	}
 	allowed := p.stall * max(float64(prompts)/float64(decoding), 1)
 	n, part := math.Modf((allowed-1)*p.undisturbed(decoding)/cost + p.part)
-	// Unused room counts for the next step. Otherwise pieces would shrink: much of the additional time of a step with a piece is the same
-	// for fewer tokens, and each of these then seems to take longer.
+	// Unused room counts for the next step. Otherwise pieces would shrink: much of the additional
+	// time of a step with a piece is the same for fewer tokens, and each of these then seems to
+	// take longer.
 	p.part = part
 	return max(int(min(n, float64(most))), leastPiece)
 }
 
-// learn records the time of a step, whose pieces of prompts follow, on average, depth tokens of these.
+// learn records the time of a step, whose pieces of prompts follow, on average, depth tokens of
+// these.
 func (p *pace) learn(took time.Duration, decoding, pieces, depth int) {
 	const weight = 0.25 // of the last step
 	const keep = 0.85   // of what is known of tokens

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// TestPace asks for the room beside texts that become more while prompts come all the time: steps take as long as a
-// running text may wait, and not much less, also where much of what a step with prompts takes more does not depend on how
-// many tokens of them it has, and after a step that took longer for another reason.
+// TestPace asks for the room beside texts that become more while prompts come all the time: steps
+// take as long as a running text may wait, and not much less, also where much of what a step with
+// prompts takes more does not depend on how many tokens of them it has, and after a step that took
+// longer for another reason.
 func TestPace(t *testing.T) {
 	for _, beside := range []float64{0, 15e-3} {
 		testPace(t, beside)
@@ -28,7 +29,8 @@ func testPace(t *testing.T, beside float64) {
 	learn := func(decoding, pieces int) {
 		p.learn(time.Duration(seconds(decoding, pieces)*1e9), decoding, pieces, 0)
 	}
-	// share is what the steps of some texts beside prompts take of what they may, on the average and at most.
+	// share is what the steps of some texts beside prompts take of what they may, on the average
+	// and at most.
 	share := func(decoding, prompts int, longer float64) (mean, worst float64, full bool) {
 		const steps = 64
 		n := p.room(decoding, prompts, most, 0)
@@ -54,7 +56,8 @@ func testPace(t *testing.T, beside float64) {
 	learn(1, 0)
 	for _, decoding := range []int{1, 2, 3, 5, 8, 16, 32, 64, 40, 9, 2, 1} {
 		mean, worst, full := share(decoding, 1, p.stall)
-		// Texts that became more meanwhile are taken to add what tokens of prompts do, with a share of what is beside.
+		// Texts that became more meanwhile are taken to add what tokens of prompts do, with a share
+		// of what is beside.
 		if worst > 1.03+5*beside || !full && mean < 0.9 {
 			t.Errorf("%d texts beside a prompt, %g s without texts: steps take %.3f of what they may, %.3f at most except for a token", decoding, beside, mean, worst)
 		}
@@ -68,8 +71,8 @@ func testPace(t *testing.T, beside float64) {
 	}
 }
 
-// TestPaceDeeper: attention makes tokens take longer the more of a prompt has passed. Steps still take what they may, from the first one of
-// the next prompt on.
+// TestPaceDeeper: attention makes tokens take longer the more of a prompt has passed. Steps still
+// take what they may, from the first one of the next prompt on.
 func TestPaceDeeper(t *testing.T) {
 	const decoding, base, perRow, perKey, long, most = 16, 15e-3, 0.5e-3, 0.5e-6, 2000, 512
 	p := pace{stall: 2.5}

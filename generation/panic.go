@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// A PanicError is a panic in code of a request: its Hook, its Constraint or its StopWhen. The request ends with this error; the other
-// requests of the Scheduler continue.
+// A PanicError is a panic in code of a request: its Hook, its Constraint or its StopWhen. The
+// request ends with this error; the other requests of the Scheduler continue.
 type PanicError struct {
 	Value any    // what panic was called with
 	Stack []byte // of the goroutine when it was, as debug.Stack formats it

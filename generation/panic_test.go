@@ -37,8 +37,8 @@ func (p *panics) Propose(dst []int, _ int) []int {
 	return dst
 }
 
-// TestPanics: a request whose hook, constraint or StopWhen panics ends with the panic's value, and the texts beside it and
-// after it are what they are alone.
+// TestPanics: a request whose hook, constraint or StopWhen panics ends with the panic's value, and
+// the texts beside it and after it are what they are alone.
 func TestPanics(t *testing.T) {
 	m := long(t, "")
 	for _, place := range []string{"Hook", "StopWhen", "Apply", "Accept", "Undo", "Forced", "Propose", "Apply of a draft"} {

@@ -7,8 +7,8 @@ import (
 
 // This file plans the next step of a scheduler: which tokens of which texts it passes.
 
-// plan forms the next step: a token of each text, with proposals, and as much of the prompts as the pace
-// allows. It is false if there is nothing to do.
+// plan forms the next step: a token of each text, with proposals, and as much of the prompts as the
+// pace allows. It is false if there is nothing to do.
 func (l *loop) plan() bool {
 	l.jobs = l.jobs[:0]
 	decoding := 0
@@ -59,12 +59,13 @@ func (l *loop) failPlanned() {
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return j.failed != nil })
 }
 
-// draftedTexts is the largest number of texts for which tokens are proposed: with more texts the additional rows cost
-// time.
+// draftedTexts is the largest number of texts for which tokens are proposed: with more texts the
+// additional rows cost time.
 const draftedTexts = 4
 
-// share gives each prompt its piece of the room: half to the prompt that arrived first, the rest to the shortest ones. Short prompts then
-// do not wait for long ones, and long ones do not wait forever.
+// share gives each prompt its piece of the room: half to the prompt that arrived first, the rest to
+// the shortest ones. Short prompts then do not wait for long ones, and long ones do not wait
+// forever.
 func (l *loop) share(prompts []*job, room int) {
 	if len(prompts) == 0 {
 		return
@@ -86,7 +87,8 @@ func (l *loop) share(prompts []*job, room int) {
 	}
 }
 
-// lay makes the step from the pieces. depth is how many tokens come before those of pieces of prompts, on average.
+// lay makes the step from the pieces. depth is how many tokens come before those of pieces of
+// prompts, on average.
 func (l *loop) lay() (decoding, pieces, depth int) {
 	st := &l.step
 	st.Tokens, st.Past, st.Soft, st.Want, l.lengths = st.Tokens[:0], st.Past[:0], st.Soft[:0], st.Want[:0], l.lengths[:0]
@@ -112,7 +114,8 @@ func (l *loop) lay() (decoding, pieces, depth int) {
 	return decoding, pieces, depth / max(pieces, 1)
 }
 
-// recall gives the step the memories of texts that begin. Other texts have theirs in their histories.
+// recall gives the step the memories of texts that begin. Other texts have theirs in their
+// histories.
 func (l *loop) recall() {
 	m := &l.memories
 	l.step.Memory, m.X, l.lengths = nil, m.X[:0], l.lengths[:0]

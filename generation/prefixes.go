@@ -7,9 +7,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file keeps histories after their texts have ended, for prompts that begin with the same tokens and vectors.
+// This file keeps histories after their texts have ended, for prompts that begin with the same
+// tokens and vectors.
 
-// prefixes finds the history that shares the longest beginning with a prompt, through the hash of its tokens up to each multiple of step.
+// prefixes finds the history that shares the longest beginning with a prompt, through the hash of
+// its tokens up to each multiple of step.
 type prefixes struct {
 	step   int
 	byHash map[uint64]*prefix
@@ -31,8 +33,8 @@ func newPrefixes(step int) *prefixes {
 	return p
 }
 
-// find returns the prefix with the given adapter that has the longest beginning in common with the tokens, and its length; nil if none
-// reaches a step.
+// find returns the prefix with the given adapter that has the longest beginning in common with the
+// tokens, and its length; nil if none reaches a step.
 func (p *prefixes) find(adapter int, text passage) (best *prefix, rows int) {
 	p.hashes(adapter, text, func(hash uint64, n int) {
 		x := p.byHash[hash]

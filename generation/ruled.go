@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// This file applies rules to one text. It keeps the facts that they need from token to token: the cost of a rule depends on what it
-// changes, not on the length of the text.
+// This file applies rules to one text. It keeps the facts that they need from token to token: the
+// cost of a rule depends on what it changes, not on the length of the text.
 
 // ruled is rules with a text.
 type ruled struct {

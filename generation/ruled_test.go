@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// straightforward computes the same as ruled.apply, only from the tokens: the first tokens are
-// the prompt, and most tokens may follow it.
+// straightforward computes the same as ruled.apply, only from the tokens: the first tokens are the
+// prompt, and most tokens may follow it.
 func straightforward(r *Rules, scores []float32, tokens []int, prompt, most int) {
 	s := scored(scores)
 	for token, bias := range r.LogitBias {
@@ -138,8 +138,8 @@ func drawRules(r *rand.Rand, vocab int) *Rules {
 	return rules
 }
 
-// TestRuledText compares rules that go along with a text, forwards and back, with those applied
-// to its tokens as a whole, bit by bit.
+// TestRuledText compares rules that go along with a text, forwards and back, with those applied to
+// its tokens as a whole, bit by bit.
 func TestRuledText(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	for n := range 400 {

@@ -8,20 +8,22 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Rules change the scores of the tokens that may come next before one is chosen; the zero value changes none. Names and effects are those
-// of transformers' GenerationConfig, except where a field says otherwise. They apply in the order of the fields, as there.
+// Rules change the scores of the tokens that may come next before one is chosen; the zero value
+// changes none. Names and effects are those of transformers' GenerationConfig, except where a field
+// says otherwise. They apply in the order of the fields, as there.
 //
-// Generate applies them to logits, Beam to log probabilities, which are then no longer normalized unless Renormalize
-// asks for it. Tokens beyond the vocabulary are ignored.
+// Generate applies them to logits, Beam to log probabilities, which are then no longer normalized
+// unless Renormalize asks for it. Tokens beyond the vocabulary are ignored.
 type Rules struct {
 	LogitBias                map[int]float64 // added to the scores of tokens; as OpenAI's logit_bias
 	SequenceBias             []SequenceBias
 	EncoderRepetitionPenalty float64 // above 1 favours Encoder's tokens; 0 and 1: none
-	// RepetitionPenalty divides scores of tokens of the prompt and the text so far, or
-	// multiplies negative ones (Keskar et al., "CTRL", 2019); 0 and 1: none.
+	// RepetitionPenalty divides scores of tokens of the prompt and the text so far, or multiplies
+	// negative ones (Keskar et al., "CTRL", 2019); 0 and 1: none.
 	RepetitionPenalty float64
-	// FrequencyPenalty is subtracted from the score of a token for each time that it occurred after the prompt, and PresencePenalty once if
-	// it did, as in OpenAI's API. Negative values favour the token.
+	// FrequencyPenalty is subtracted from the score of a token for each time that it occurred after
+	// the prompt, and PresencePenalty once if it did, as in OpenAI's API. Negative values favour
+	// the token.
 	FrequencyPenalty     float64
 	PresencePenalty      float64
 	NoRepeatNgram        int     // no sequence of this many tokens comes twice, prompt included
@@ -32,15 +34,16 @@ type Rules struct {
 	ForcedBOS            []int   // up to one token, after a prompt of one token
 	ForcedEOS            []int   // one of these is the last token where MaxTokens ends
 	RemoveInvalid        bool    // NaN becomes 0, and infinities the largest numbers
-	// ExponentialDecay makes EOS likelier by this power of the number of new tokens
-	// beyond DecayStart; 0: does not.
+	// ExponentialDecay makes EOS likelier by this power of the number of new tokens beyond
+	// DecayStart; 0: does not.
 	ExponentialDecay    float64
 	DecayStart          int
 	SuppressTokens      []int
 	BeginSuppressTokens []int // not the first token after the prompt and ForcedBOS
 	Renormalize         bool  // log probabilities at the end
 
-	// Then, unless nil, changes the scores after all other rules. The tokens that it gets begin with those of the prompt.
+	// Then, unless nil, changes the scores after all other rules. The tokens that it gets begin
+	// with those of the prompt.
 	Then LogitHook
 
 	EOS     []int // that end a text
@@ -57,7 +60,8 @@ type SequenceBias struct {
 	Bias   float64
 }
 
-// usable returns a fault.ErrNotFinite for logits of a computation that failed, unless the rules make numbers of them.
+// usable returns a fault.ErrNotFinite for logits of a computation that failed, unless the rules
+// make numbers of them.
 func (r *Rules) usable(logits []float32) error {
 	if r != nil && r.RemoveInvalid {
 		return nil

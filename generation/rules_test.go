@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestRules chooses greedily from the same logits at each step. Package text compares each
-// rule with transformers.
+// TestRules chooses greedily from the same logits at each step. Package text compares each rule
+// with transformers.
 func TestRules(t *testing.T) {
 	logits := fixed{4, 1, 3, 2}
 	for name, c := range map[string]struct {

@@ -8,36 +8,41 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// This file has the sampler of a text, which chooses a token from logits, and remembers what its rules, its constraint and its draws need
-// about the tokens so far.
+// This file has the sampler of a text, which chooses a token from logits, and remembers what its
+// rules, its constraint and its draws need about the tokens so far.
 
 // SamplerConfig describes how tokens are chosen. The zero value chooses greedily.
 //
-// A choice applies, in this order: Hook, to the logits of the model; Rules, to the logits after the hook; Constraint, whose forbidden
-// tokens no later part can allow again; then Sampling, among the allowed tokens.
+// A choice applies, in this order: Hook, to the logits of the model; Rules, to the logits after the
+// hook; Constraint, whose forbidden tokens no later part can allow again; then Sampling, among the
+// allowed tokens.
 type SamplerConfig struct {
 	Vocab int // the number of tokens
 
-	// Sampling describes how a token is drawn; Sampler.Seed returns a seed that was drawn at random.
+	// Sampling describes how a token is drawn; Sampler.Seed returns a seed that was drawn at
+	// random.
 	Sampling
 
 	Hook       LogitHook  // may be nil
 	Rules      *Rules     // may be nil
 	Constraint Constraint // may be nil
 
-	// LogProbs asks for the log probability of each choice, and for those of the TopLogProbs most likely tokens.
+	// LogProbs asks for the log probability of each choice, and for those of the TopLogProbs most
+	// likely tokens.
 	LogProbs    bool
 	TopLogProbs int
 
-	// Prompt has the tokens before the text, and MaxTokens the number of tokens after which it ends (0: no limit), for Rules and Hook.
+	// Prompt has the tokens before the text, and MaxTokens the number of tokens after which it ends
+	// (0: no limit), for Rules and Hook.
 	Prompt    []int
 	MaxTokens int
 }
 
-// A Constraint decides which tokens may follow, for example by a grammar. A Constraint that is an [Undoer] can be undone with
-// its sampler.
+// A Constraint decides which tokens may follow, for example by a grammar. A Constraint that is an
+// [Undoer] can be undone with its sampler.
 type Constraint interface {
-	// Apply sets the logits, [V], of tokens that may not follow to -Inf. It returns an error if no token may.
+	// Apply sets the logits, [V], of tokens that may not follow to -Inf. It returns an error if no
+	// token may.
 	Apply(logits []float32) error
 	// Accept continues with a token that was chosen.
 	Accept(token int) error
@@ -53,9 +58,9 @@ type Undoer interface {
 // A Choice is a token that was chosen.
 type Choice struct {
 	Token int
-	// LogProb is the natural logarithm of the token's probability as the model has it, at a temperature
-	// of 1, before hook, rules, constraint and filters, as OpenAI's logprobs are; 0 unless
-	// asked for.
+	// LogProb is the natural logarithm of the token's probability as the model has it, at a
+	// temperature of 1, before hook, rules, constraint and filters, as OpenAI's logprobs are; 0
+	// unless asked for.
 	LogProb float32
 	// Top is the most likely tokens by the same measure, the best first; nil unless asked for.
 	Top []TokenLogProb
@@ -74,14 +79,14 @@ type Sampler struct {
 	text   *history // the rules' or the hook's; nil: nobody asks
 	length int      // tokens so far
 
-	// The draw at a place of the text depends only on the seed and the place: tokens that are taken back leave no
-	// trace.
+	// The draw at a place of the text depends only on the seed and the place: tokens that are taken
+	// back leave no trace.
 	draws rand.PCG
 	past  []rand.PCG // at the places before; none where nothing is drawn
 }
 
-// NewSampler returns a sampler for a text. Errors match fault.ErrOption for an option, fault.ErrConfig for Vocab and Rules, fault.ErrToken
-// for tokens.
+// NewSampler returns a sampler for a text. Errors match fault.ErrOption for an option,
+// fault.ErrConfig for Vocab and Rules, fault.ErrToken for tokens.
 func NewSampler(c SamplerConfig) (*Sampler, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -127,9 +132,10 @@ func (c *SamplerConfig) check() error {
 // Seed returns the seed of the draws.
 func (s *Sampler) Seed() uint64 { return s.config.Seed }
 
-// Choose chooses the token after logits, [V], and continues with it. It does not change logits. The error matches fault.ErrShape for logits
-// of another length and fault.ErrNotFinite for those of a failed computation (unless Rules.RemoveInvalid makes numbers of them), or comes
-// from the constraint. After an error no token is chosen.
+// Choose chooses the token after logits, [V], and continues with it. It does not change logits. The
+// error matches fault.ErrShape for logits of another length and fault.ErrNotFinite for those of a
+// failed computation (unless Rules.RemoveInvalid makes numbers of them), or comes from the
+// constraint. After an error no token is chosen.
 func (s *Sampler) Choose(logits []float32) (Choice, error) {
 	w := takeScratch()
 	defer w.giveBack()
@@ -204,8 +210,9 @@ func (s *Sampler) draw(w *scratch, scores []float32, first int) int {
 	return first // rounding, NaN, or +Inf
 }
 
-// Distribution appends to dst the tokens that Choose would draw from, with their probabilities, whose sum is 1. With a temperature of 0
-// there is one token. It chooses none. Errors are those of Choose.
+// Distribution appends to dst the tokens that Choose would draw from, with their probabilities,
+// whose sum is 1. With a temperature of 0 there is one token. It chooses none. Errors are those of
+// Choose.
 func (s *Sampler) Distribution(dst []Probability, logits []float32) ([]Probability, error) {
 	w := takeScratch()
 	defer w.giveBack()
@@ -225,14 +232,15 @@ func (s *Sampler) Distribution(dst []Probability, logits []float32) ([]Probabili
 	return append(dst, Probability{first, 1}), nil
 }
 
-// Accept continues with a token that the sampler did not choose. The error is that of the constraint, and
-// leaves the sampler as it was.
+// Accept continues with a token that the sampler did not choose. The error is that of the
+// constraint, and leaves the sampler as it was.
 //
-// It is for speculation, of which there are two kinds. The first is for tokens that a draft proposes, whose logits arrive together: pass
-// the logits of one place after the other to Choose, as long as it chooses the proposed tokens. Because the draw at a place depends only on
-// the seed and the place, the text is the same as without a draft, and nothing is taken back. The second uses Distribution, which allows a
-// proposal to be accepted with its probability, and then Accept. A sampler that makes proposals itself takes back with Undo the proposals
-// that were not accepted.
+// It is for speculation, of which there are two kinds. The first is for tokens that a draft
+// proposes, whose logits arrive together: pass the logits of one place after the other to Choose,
+// as long as it chooses the proposed tokens. Because the draw at a place depends only on the seed
+// and the place, the text is the same as without a draft, and nothing is taken back. The second
+// uses Distribution, which allows a proposal to be accepted with its probability, and then Accept.
+// A sampler that makes proposals itself takes back with Undo the proposals that were not accepted.
 func (s *Sampler) Accept(token int) error {
 	if token < 0 || token >= s.config.Vocab {
 		return check.Errorf(fault.ErrToken, "sampler: token %d of a vocabulary of %d", token, s.config.Vocab)
@@ -253,8 +261,9 @@ func (s *Sampler) Accept(token int) error {
 	return nil
 }
 
-// Undo takes back the last n tokens: the sampler is then as before them. The error matches fault.ErrConfig if there are fewer tokens or the
-// constraint cannot be undone; otherwise it is that of the constraint's Undo.
+// Undo takes back the last n tokens: the sampler is then as before them. The error matches
+// fault.ErrConfig if there are fewer tokens or the constraint cannot be undone; otherwise it is
+// that of the constraint's Undo.
 func (s *Sampler) Undo(n int) error {
 	if n < 0 || n > s.length {
 		return check.Errorf(fault.ErrConfig, "sampler: %d of %d tokens cannot be undone", n, s.length)

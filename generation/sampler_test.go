@@ -82,7 +82,8 @@ func TestSamplerPlaces(t *testing.T) {
 	}
 }
 
-// TestCertainDistributions: one token has all, where none is drawn and where a hook makes one infinitely likely.
+// TestCertainDistributions: one token has all, where none is drawn and where a hook makes one
+// infinitely likely.
 func TestCertainDistributions(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct {
@@ -110,8 +111,8 @@ func TestCertainDistributions(t *testing.T) {
 	}
 }
 
-// TestLogProbs compares with logarithms of a softmax in float64. Temperature, rules and filters change
-// nothing of them.
+// TestLogProbs compares with logarithms of a softmax in float64. Temperature, rules and filters
+// change nothing of them.
 func TestLogProbs(t *testing.T) {
 	const vocab = 200
 	for seed := range uint64(20) {
@@ -289,7 +290,8 @@ func TestSamplerErrors(t *testing.T) {
 	}
 }
 
-// everyRule returns each rule on its own, for texts of the vocabulary's tokens; then all rules together.
+// everyRule returns each rule on its own, for texts of the vocabulary's tokens; then all rules
+// together.
 func everyRule(vocab int) map[string]*generation.Rules {
 	tokens := func(n, step int) []int {
 		t := make([]int, n)
@@ -349,7 +351,8 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 	check("log probabilities", generation.SamplerConfig{LogProbs: true})
 }
 
-// TestGenerateAllocatesNothing: a token of a text with rules allocates nothing, from the prompt to the end.
+// TestGenerateAllocatesNothing: a token of a text with rules allocates nothing, from the prompt to
+// the end.
 func TestGenerateAllocatesNothing(t *testing.T) {
 	if race.Enabled || testenv.Emulated() {
 		t.Skip("the race detector has pools forget, and emulators take long")
@@ -380,8 +383,8 @@ var filters = []generation.Sampling{
 	{Temperature: 1}, {Temperature: 0.7, TopK: 50}, {Temperature: 0.7, TopP: 0.9}, {Temperature: 0.7, MinP: 0.05}, {Temperature: 1, TypicalP: 0.9}, {Temperature: 0.7, TopK: 20, TopP: 0.95, MinP: 0.01},
 }
 
-// BenchmarkChoose chooses among 152,000 tokens, after a text of 2,000 and more, with each
-// rule and each filter.
+// BenchmarkChoose chooses among 152,000 tokens, after a text of 2,000 and more, with each rule and
+// each filter.
 func BenchmarkChoose(b *testing.B) {
 	const vocab = 152000
 	r := rand.New(rand.NewPCG(1, 1))

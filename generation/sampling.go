@@ -8,9 +8,10 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// Sampling describes how a token is drawn from logits: Temperature, then the filters TopK, TopP, MinP and TypicalP, in this order. Each
-// filter leaves at least one token. The zero value takes the most likely token, and the zero value of a filter turns it off; ZeroP stands
-// for a TopP or TypicalP of 0.
+// Sampling describes how a token is drawn from logits: Temperature, then the filters TopK, TopP,
+// MinP and TypicalP, in this order. Each filter leaves at least one token. The zero value takes the
+// most likely token, and the zero value of a filter turns it off; ZeroP stands for a TopP or
+// TypicalP of 0.
 type Sampling struct {
 	// Temperature divides the logits; 0 takes the most likely token.
 	Temperature float64
@@ -19,19 +20,20 @@ type Sampling struct {
 	// TopP keeps the most likely tokens that together have this probability, at least one, and of
 	// equally likely tokens those with the highest ids; 0 and 1 keep all, ZeroP keeps one.
 	TopP float64
-	// MinP keeps the tokens that are at least this times as likely as the most likely
-	// one; 0 keeps all.
+	// MinP keeps the tokens that are at least this times as likely as the most likely one; 0 keeps
+	// all.
 	MinP float64
-	// TypicalP keeps the tokens whose information is closest to the entropy and that
-	// together have this probability (Meister et al., "Locally Typical
-	// Sampling", 2022), and those as close as the last of them; 0 and 1 keep all, ZeroP keeps the closest.
+	// TypicalP keeps the tokens whose information is closest to the entropy and that together have
+	// this probability (Meister et al., "Locally Typical Sampling", 2022), and those as close as
+	// the last of them; 0 and 1 keep all, ZeroP keeps the closest.
 	TypicalP float64
-	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 stands for a seed drawn at random.
+	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 stands
+	// for a seed drawn at random.
 	Seed uint64
 }
 
-// ZeroP stands for a probability of 0 in TopP and TypicalP, where the number 0 is the zero value and means that there is no filter. Clients
-// that write "top_p": 0 ask for the most likely token.
+// ZeroP stands for a probability of 0 in TopP and TypicalP, where the number 0 is the zero value
+// and means that there is no filter. Clients that write "top_p": 0 ask for the most likely token.
 const ZeroP = math.SmallestNonzeroFloat64
 
 // check returns an error that matches fault.ErrOption for a number outside its range.
@@ -62,8 +64,9 @@ type filter struct {
 	least func(s *Sampling, w *scratch, p []float32, all, best float64) float32
 }
 
-// filters has all filters in the order in which they apply. Some have the function least: it returns a probability that each token reaches
-// that the filter keeps, where p has the probabilities of all tokens, all is their sum and best the highest of them.
+// filters has all filters in the order in which they apply. Some have the function least: it
+// returns a probability that each token reaches that the filter keeps, where p has the
+// probabilities of all tokens, all is their sum and best the highest of them.
 var filters = []filter{{
 	name: "TopK", most: math.MaxInt32,
 	value: func(s *Sampling) float64 { return float64(s.TopK) },
@@ -93,8 +96,8 @@ var filters = []filter{{
 // within reports whether a filter by probability leaves anything out.
 func within(p float64) bool { return p > 0 && p < 1 }
 
-// filter returns the tokens of scores that remain after temperature and filters; none if the score of first, the best of them, is not a
-// finite number.
+// filter returns the tokens of scores that remain after temperature and filters; none if the score
+// of first, the best of them, is not a finite number.
 func (s *Sampling) filter(w *scratch, scores []float32, first int) []candidate {
 	top := float64(scores[first])
 	if !(math.Abs(top) <= math.MaxFloat32) {
@@ -116,8 +119,9 @@ func (s *Sampling) filter(w *scratch, scores []float32, first int) []candidate {
 	return w.kept
 }
 
-// candidates returns tokens among which are those that the filters keep; none if their probabilities overflow. Tokens that cannot remain
-// do not need an exact exponential: w.total is the sum of all probabilities where some are left out, best having 1.
+// candidates returns tokens among which are those that the filters keep; none if their
+// probabilities overflow. Tokens that cannot remain do not need an exact exponential: w.total is
+// the sum of all probabilities where some are left out, best having 1.
 func (s *Sampling) candidates(w *scratch, scores []float32, first int) []int32 {
 	bounded := func(f filter) bool { return f.least != nil && f.on(s) }
 	switch {

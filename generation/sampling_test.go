@@ -53,8 +53,8 @@ func (f fixed) Feed([][]int) ([]float32, error) { return f, nil }
 
 func (f fixed) Reorder([]int) error { return nil }
 
-// TestSamplingDistribution draws many tokens and compares their frequencies
-// with the probabilities that the settings define.
+// TestSamplingDistribution draws many tokens and compares their frequencies with the probabilities
+// that the settings define.
 func TestSamplingDistribution(t *testing.T) {
 	if testenv.Slow() {
 		t.Skip("takes long here, and no kernel runs")
@@ -227,7 +227,8 @@ func TestSamplingInfinite(t *testing.T) {
 	}
 }
 
-// TestHostileSampling has settings and logits that are not numbers: the text ends with an error that says so.
+// TestHostileSampling has settings and logits that are not numbers: the text ends with an error
+// that says so.
 func TestHostileSampling(t *testing.T) {
 	m := tiny(t, 7)
 	nan, inf := math.NaN(), math.Inf(1)

@@ -13,44 +13,55 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file has the scheduler's interface to its callers: its options, its requests, and its counters. loop.go has its loop.
+// This file has the scheduler's interface to its callers: its options, its requests, and its
+// counters. loop.go has its loop.
 
-// SchedulerConfig describes how a scheduler shares a model. All fields except Model may be left out.
+// SchedulerConfig describes how a scheduler shares a model. All fields except Model may be left
+// out.
 type SchedulerConfig struct {
 	Model   models.LanguageModel
 	Threads kernels.Threads // of a step; 0: 1
 	CPUs    []int           // that steps are bound to, as machine.Bind does; nil: none
-	// Memory bounds the bytes of the pages with keys and values, including those of kept prefixes. 0: running texts get what they need.
+	// Memory bounds the bytes of the pages with keys and values, including those of kept prefixes.
+	// 0: running texts get what they need.
 	Memory int64
-	// Kept bounds the bytes of pages up to which prefixes are kept: histories of texts that have ended, for requests that begin with the
-	// same tokens. They give way to running texts in any case. 0: Memory, or 1 GiB if that is 0.
+	// Kept bounds the bytes of pages up to which prefixes are kept: histories of texts that have
+	// ended, for requests that begin with the same tokens. They give way to running texts in any
+	// case. 0: Memory, or 1 GiB if that is 0.
 	Kept int64
-	// Streams is the largest number of texts that are generated at a time, 0: 64, and Queue the largest number of requests that wait, 0:
-	// 1024.
+	// Streams is the largest number of texts that are generated at a time, 0: 64, and Queue the
+	// largest number of requests that wait, 0: 1024.
 	Streams, Queue int
-	// StepTokens is the most tokens of a step; 0: 512. A step may have more if there are more texts, since each
-	// text gets one token, and a piece of a prompt joins them.
+	// StepTokens is the most tokens of a step; 0: 512. A step may have more if there are more
+	// texts, since each text gets one token, and a piece of a prompt joins them.
 	StepTokens int
-	// Stall is the longest time that a step with prompts may take, as a multiple of its time without them: a longer time completes prompts
-	// earlier. If there are more prompts than texts, the time grows by their ratio. A piece of a prompt has at least 4 tokens. 0: 2.5.
+	// Stall is the longest time that a step with prompts may take, as a multiple of its time
+	// without them: a longer time completes prompts earlier. If there are more prompts than texts,
+	// the time grows by their ratio. A piece of a prompt has at least 4 tokens. 0: 2.5.
 	Stall float64
-	// NoPrefixes keeps no histories of texts that have ended for requests that begin with the same tokens.
+	// NoPrefixes keeps no histories of texts that have ended for requests that begin with the same
+	// tokens.
 	NoPrefixes bool
-	// Draft is the most tokens that are proposed at a time: from a [Proposer], from an earlier place of the text with the same tokens
-	// before it, or by the model's own layer that predicts further tokens, a [models.MultiTokenPredictor]. That layer proposes if it saves time, as a
-	// DraftModel does, which takes its place; a quarter of Memory is for its keys and values. Proposals that the model would not have chosen are taken back. 0: 8; negative: none.
+	// Draft is the most tokens that are proposed at a time: from a [Proposer], from an earlier
+	// place of the text with the same tokens before it, or by the model's own layer that predicts
+	// further tokens, a [models.MultiTokenPredictor]. That layer proposes if it saves time, as a
+	// DraftModel does, which takes its place; a quarter of Memory is for its keys and values.
+	// Proposals that the model would not have chosen are taken back. 0: 8; negative: none.
 	Draft int
-	// DraftModel, unless nil, is a smaller model with the same vocabulary that proposes tokens too, if that takes less time than it saves.
-	// A quarter of Memory is for its keys and values. It does not change texts. It proposes none for requests with a Hook, or with a
-	// Constraint that cannot be undone.
+	// DraftModel, unless nil, is a smaller model with the same vocabulary that proposes tokens too,
+	// if that takes less time than it saves. A quarter of Memory is for its keys and values. It
+	// does not change texts. It proposes none for requests with a Hook, or with a Constraint that
+	// cannot be undone.
 	DraftModel models.LanguageModel
 }
 
-// A Scheduler generates many texts with one model. Requests join and leave between steps; prompts enter in pieces beside the texts that are
-// being generated; of a prompt that begins like another text, only the rest is computed. Each text gets the same tokens as without other
-// requests, except with weights in kernels.FormatBF16Fast, or with a second copy of the weights for many rows
-// ([transformer.Loader.PackMany]). It is safe for concurrent use. Hooks, constraints and StopWhen of requests run on the scheduler's
-// goroutine; a panic in one of them ends only its request, with a [PanicError].
+// A Scheduler generates many texts with one model. Requests join and leave between steps; prompts
+// enter in pieces beside the texts that are being generated; of a prompt that begins like another
+// text, only the rest is computed. Each text gets the same tokens as without other requests, except
+// with weights in kernels.FormatBF16Fast, or with a second copy of the weights for many rows
+// ([transformer.Loader.PackMany]). It is safe for concurrent use. Hooks, constraints and StopWhen
+// of requests run on the scheduler's goroutine; a panic in one of them ends only its request, with
+// a [PanicError].
 type Scheduler struct {
 	c     SchedulerConfig
 	pages *transformer.Pages
@@ -82,7 +93,8 @@ type Stats struct {
 	Preempted      uint64 // texts that had to wait for memory after they had begun
 }
 
-// NewScheduler returns a scheduler without requests. While it has none, it has no goroutine and needs no Close.
+// NewScheduler returns a scheduler without requests. While it has none, it has no goroutine and
+// needs no Close.
 func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	if c.Model == nil {
 		return nil, check.Errorf(fault.ErrConfig, "scheduler without a model")
@@ -123,9 +135,11 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	return s, nil
 }
 
-// Generate yields the tokens of a text as they are generated, and finally its end, with the reason. For an invalid request it yields only
-// an error: fault.ErrBusy if too many requests wait, fault.ErrClosed, fault.ErrShape without a prompt, fault.ErrToken for a token outside
-// the vocabulary. A text ends within one step when its iteration stops, when ctx is cancelled, or when Cancelled returns an error.
+// Generate yields the tokens of a text as they are generated, and finally its end, with the reason.
+// For an invalid request it yields only an error: fault.ErrBusy if too many requests wait,
+// fault.ErrClosed, fault.ErrShape without a prompt, fault.ErrToken for a token outside the
+// vocabulary. A text ends within one step when its iteration stops, when ctx is cancelled, or when
+// Cancelled returns an error.
 func (s *Scheduler) Generate(ctx context.Context, r Request) iter.Seq2[Next, error] {
 	return func(yield func(Next, error) bool) {
 		j, err := s.submit(ctx, r)
@@ -200,7 +214,8 @@ func (s *Scheduler) adapter(name string) (int, error) {
 	return 0, check.Option("Adapter", name, "the model has none of this name beside its weights")
 }
 
-// checkMemory returns an error if a request for the model cannot have this memory, or lacks one that it needs.
+// checkMemory returns an error if a request for the model cannot have this memory, or lacks one
+// that it needs.
 func (s *Scheduler) checkMemory(m *models.Memory) error {
 	d, ok := s.c.Model.(models.MemoryReader)
 	switch {
@@ -252,8 +267,8 @@ func (s *Scheduler) Stats() Stats {
 	return st
 }
 
-// Close accepts no more requests, finishes those in progress, and gives back the memory. If ctx is cancelled before that, they end with
-// fault.ErrClosed within one step. Close may be called again.
+// Close accepts no more requests, finishes those in progress, and gives back the memory. If ctx is
+// cancelled before that, they end with fault.ErrClosed within one step. Close may be called again.
 func (s *Scheduler) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

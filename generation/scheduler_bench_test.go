@@ -66,8 +66,8 @@ func quantile(x []float64, p float64) float64 {
 	return x[int(p*float64(len(x)-1)+0.5)]
 }
 
-// BenchmarkSecondTurn is how long the first token of a chat's second turn takes, of 32 new tokens after a history of
-// 1,500, beside steps of these tokens alone.
+// BenchmarkSecondTurn is how long the first token of a chat's second turn takes, of 32 new tokens
+// after a history of 1,500, beside steps of these tokens alone.
 func BenchmarkSecondTurn(b *testing.B) {
 	const history, added = 1500, 32
 	m, r := benchLM(b), rand.New(rand.NewPCG(1, 2))
@@ -91,8 +91,8 @@ func BenchmarkSecondTurn(b *testing.B) {
 	b.ReportMetric(quantile(quotient, 0.5), "times")
 }
 
-// BenchmarkSharedPrompt is 100 requests at once that share 1,000 tokens, and have 20 of their own and one that is generated, beside
-// steps by hand: the 1,000 once, then what is left of all.
+// BenchmarkSharedPrompt is 100 requests at once that share 1,000 tokens, and have 20 of their own
+// and one that is generated, beside steps by hand: the 1,000 once, then what is left of all.
 func BenchmarkSharedPrompt(b *testing.B) {
 	const shared, own, length, requests, streams = 1000, 20, 1, 100, 64
 	m, r := benchLM(b), rand.New(rand.NewPCG(3, 4))
@@ -166,9 +166,10 @@ func BenchmarkPieces(b *testing.B) {
 	}
 }
 
-// BenchmarkLongPrompt is what 16 texts that are being generated and a prompt of 2,000 tokens cost each other, for several values of
-// SchedulerConfig.Stall or that of -stall: the gaps between tokens before the prompt comes and while it is computed, and the time to the
-// prompt's first token beside that of the prompt alone.
+// BenchmarkLongPrompt is what 16 texts that are being generated and a prompt of 2,000 tokens cost
+// each other, for several values of SchedulerConfig.Stall or that of -stall: the gaps between
+// tokens before the prompt comes and while it is computed, and the time to the prompt's first token
+// beside that of the prompt alone.
 func BenchmarkLongPrompt(b *testing.B) {
 	m := benchLM(b)
 	stalls := []float64{1.5, 2, 2.5, 3, 4}
@@ -224,8 +225,9 @@ func watchGaps(b *testing.B, m *models.Model, s *generation.Scheduler, texts int
 	return w, func() { cancel(); running.Wait() }
 }
 
-// BenchmarkProposals generates a text of 512 tokens with proposals of what it had before and without, in turn: one that
-// repeats 50 tokens, and one of random tokens. Whatever the model says, a hook forces the length.
+// BenchmarkProposals generates a text of 512 tokens with proposals of what it had before and
+// without, in turn: one that repeats 50 tokens, and one of random tokens. Whatever the model says,
+// a hook forces the length.
 func BenchmarkProposals(b *testing.B) {
 	const length = 512
 	m := benchLM(b)
@@ -249,8 +251,8 @@ func BenchmarkProposals(b *testing.B) {
 	}
 }
 
-// BenchmarkBeam4 is a search of width 4 after a prompt of 500 tokens: the bytes that a token takes, over searches of 8 and
-// of 72 tokens.
+// BenchmarkBeam4 is a search of width 4 after a prompt of 500 tokens: the bytes that a token takes,
+// over searches of 8 and of 72 tokens.
 func BenchmarkBeam4(b *testing.B) {
 	m, r := benchLM(b), rand.New(rand.NewPCG(11, 12))
 	prompt := benchTokens(r, m, 500)
@@ -275,8 +277,8 @@ func BenchmarkBeam4(b *testing.B) {
 	b.ReportMetric(1e3*took, "ms/token")
 }
 
-// BenchmarkSoak is the memory that is resident after 1,000 requests and after 10,000 more, with room for the keys and values of
-// a hundred of them, which the first fill.
+// BenchmarkSoak is the memory that is resident after 1,000 requests and after 10,000 more, with
+// room for the keys and values of a hundred of them, which the first fill.
 func BenchmarkSoak(b *testing.B) {
 	m, r := benchLM(b), rand.New(rand.NewPCG(13, 14))
 	pages := m.LM.NewPages(0)

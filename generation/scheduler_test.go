@@ -34,7 +34,8 @@ func convolving(t testing.TB) *models.Model {
 	return tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 }
 
-// growing is long with positions of rope_type dynamic, which depend on the length of a prompt of more than 40 tokens.
+// growing is long with positions of rope_type dynamic, which depend on the length of a prompt of
+// more than 40 tokens.
 func growing(t testing.TB) *models.Model {
 	t.Helper()
 	config := strings.Replace(longConfig(`, "rope_scaling": {"rope_type": "dynamic", "factor": 8}`), "4096", "40", 1)
@@ -130,8 +131,8 @@ func together(t *testing.T, s *generation.Scheduler, m *models.Model, prompts []
 	}
 }
 
-// TestScheduler: many texts at once get the tokens that each gets alone, whatever the sizes of steps, with and without
-// proposals, prefixes and windows.
+// TestScheduler: many texts at once get the tokens that each gets alone, whatever the sizes of
+// steps, with and without proposals, prefixes and windows.
 func TestScheduler(t *testing.T) {
 	texts := 24
 	if testenv.Slow() {
@@ -151,7 +152,8 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// TestSmallSteps: steps that have room for fewer tokens than there are texts let prompts in all the same.
+// TestSmallSteps: steps that have room for fewer tokens than there are texts let prompts in all the
+// same.
 func TestSmallSteps(t *testing.T) {
 	m := long(t, "")
 	for _, tokens := range []int{1, 3, 8} {
@@ -167,8 +169,8 @@ func TestSmallSteps(t *testing.T) {
 	}
 }
 
-// TestSharedPrefixes: the common beginning of requests is computed once, also if all come at once; of the next turn of a
-// chat, only the new tokens are computed.
+// TestSharedPrefixes: the common beginning of requests is computed once, also if all come at once;
+// of the next turn of a chat, only the new tokens are computed.
 func TestSharedPrefixes(t *testing.T) {
 	for name, m := range map[string]*models.Model{"attention": long(t, ""), "convolutions": convolving(t)} {
 		t.Run(name, func(t *testing.T) { sharedPrefixes(t, m) })
@@ -225,7 +227,8 @@ func holdBy(t *testing.T, s *generation.Scheduler, requests int, memory *models.
 	return &wg
 }
 
-// TestSchedulerMemory: where pages run out, prefixes are given up, then texts wait; all get their tokens.
+// TestSchedulerMemory: where pages run out, prefixes are given up, then texts wait; all get their
+// tokens.
 func TestSchedulerMemory(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Memory: 12 * longPage})
@@ -280,7 +283,8 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// TestSchedulerCancel: a text ends if it is cancelled or if its caller stops reading; all other texts continue.
+// TestSchedulerCancel: a text ends if it is cancelled or if its caller stops reading; all other
+// texts continue.
 func TestSchedulerCancel(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Streams: 2})
@@ -326,7 +330,8 @@ func TestSchedulerCancel(t *testing.T) {
 	}
 }
 
-// TestSchedulerRefuses: requests that cannot be are errors, as is one too many, and those after the end.
+// TestSchedulerRefuses: requests that cannot be are errors, as is one too many, and those after the
+// end.
 func TestSchedulerRefuses(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Streams: 1, Queue: 1})

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// This file compares prompts with soft tokens. Their placeholders are equal for any vectors: both must be compared.
+// This file compares prompts with soft tokens. Their placeholders are equal for any vectors: both
+// must be compared.
 
 // passage has tokens, some of which are placeholders.
 type passage struct {
@@ -41,7 +42,8 @@ func (p passage) until(n int) passage {
 	return passage{p.tokens[:n], soft}
 }
 
-// around returns the last place up to n, and the first from n on, that is not between vectors of the same Soft.
+// around returns the last place up to n, and the first from n on, that is not between vectors of
+// the same Soft.
 func (p passage) around(n int) (before, after int) {
 	for _, s := range p.soft {
 		if s.at < n && n < s.at+s.rows {
@@ -51,8 +53,9 @@ func (p passage) around(n int) (before, after int) {
 	return n, n
 }
 
-// common returns the number of tokens that both begin with. Vectors are compared as a whole: if they differ, or if only one of the two has
-// them, nothing from their first placeholder on is common.
+// common returns the number of tokens that both begin with. Vectors are compared as a whole: if
+// they differ, or if only one of the two has them, nothing from their first placeholder on is
+// common.
 func (p passage) common(q passage) int {
 	n := common(p.tokens, q.tokens)
 	for i := range max(len(p.soft), len(q.soft)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestWholeSoft: where the tokens of an image see each other, steps do not divide it. Answers are the same as with prompts read in one step, also
-// where texts share histories.
+// TestWholeSoft: where the tokens of an image see each other, steps do not divide it. Answers are
+// the same as with prompts read in one step, also where texts share histories.
 func TestWholeSoft(t *testing.T) {
 	m := tftest.Must(models.Open("../models/testdata/images/gemma3", models.Options{Images: true}))(t)
 	dim, few := m.LM.Dim(), []int{3, 4, 5}

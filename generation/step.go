@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// A Step has tokens of several sequences that pass through a model together: the next token of one, a piece of the prompt of another.
+// A Step has tokens of several sequences that pass through a model together: the next token of one,
+// a piece of the prompt of another.
 type Step struct {
 	Tokens []int // of the rows of Batch
 	Batch  transformer.Batch
@@ -19,11 +20,13 @@ type Step struct {
 	Memory *models.Memory
 	// Soft are the soft tokens of rows of Batch; nil: none.
 	Soft []models.Soft
-	// Want lists the rows whose logits are wanted. If several rows of a sequence are wanted, they get the same bits as one by one.
+	// Want lists the rows whose logits are wanted. If several rows of a sequence are wanted, they
+	// get the same bits as one by one.
 	Want []int
 }
 
-// Stepper runs steps with a model. It keeps memory from step to step; it is for one goroutine at a time.
+// Stepper runs steps with a model. It keeps memory from step to step; it is for one goroutine at a
+// time.
 type Stepper struct {
 	Model     models.LanguageModel
 	Workspace *transformer.Workspace
@@ -34,8 +37,9 @@ type Stepper struct {
 	logits []float32
 }
 
-// Run passes a step, and returns the logits, [len(Want), V], of the tokens that follow the wanted rows. They are valid until the next step.
-// After an error the histories are unchanged. The error matches fault.ErrMemory if the tokens exceed the limit of their pages.
+// Run passes a step, and returns the logits, [len(Want), V], of the tokens that follow the wanted
+// rows. They are valid until the next step. After an error the histories are unchanged. The error
+// matches fault.ErrMemory if the tokens exceed the limit of their pages.
 func (s *Stepper) Run(step Step) ([]float32, error) {
 	rows, dim, vocab := step.Batch.Rows(), s.Model.Dim(), s.Model.Vocab()
 	if len(step.Tokens) != rows || len(step.Past) != step.Batch.Len() {

@@ -24,8 +24,8 @@ func sized(t testing.TB, o models.Options) *models.Model {
 	return tftest.Must(models.New([]byte(config), tf.Random(6), o))(t)
 }
 
-// mixtures are decoders whose sizes all formats of weights allow: with a mixture of experts as of Qwen 3, and of gpt-oss with
-// its windows and sinks; and with a convolution.
+// mixtures are decoders whose sizes all formats of weights allow: with a mixture of experts as of
+// Qwen 3, and of gpt-oss with its windows and sinks; and with a convolution.
 func mixtures(t testing.TB, o models.Options) []*models.Model {
 	t.Helper()
 	sizes := `"vocab_size": 60, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256,
@@ -37,8 +37,8 @@ func mixtures(t testing.TB, o models.Options) []*models.Model {
 	}
 }
 
-// feedAll runs steps in which each sequence has its pieces one after the other, and returns the logits of all
-// rows that each sequence has.
+// feedAll runs steps in which each sequence has its pieces one after the other, and returns the
+// logits of all rows that each sequence has.
 func feedAll(t testing.TB, m *models.Model, threads kernels.Threads, pieces [][][]int) [][]float32 {
 	t.Helper()
 	stepper := generation.Stepper{Model: m.LM, Workspace: &tf.Workspace{Threads: threads}}
@@ -70,8 +70,8 @@ func feedAll(t testing.TB, m *models.Model, threads kernels.Threads, pieces [][]
 	}
 }
 
-// TestStepAlone: a sequence gets the same bits of logits alone and among 31 others, whatever those do, in every
-// format of weights: in those of float32 and 16 bits with Exact.
+// TestStepAlone: a sequence gets the same bits of logits alone and among 31 others, whatever those
+// do, in every format of weights: in those of float32 and 16 bits with Exact.
 func TestStepAlone(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("takes long in emulators")
@@ -127,7 +127,8 @@ func sameAlone(t *testing.T, m *models.Model, pieces [][][]int, some ...int) {
 	}
 }
 
-// TestMixturesAlone: so it is with a mixture of experts, where the others take the same experts or not, and with convolutions.
+// TestMixturesAlone: so it is with a mixture of experts, where the others take the same experts or
+// not, and with convolutions.
 func TestMixturesAlone(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("takes long in emulators")
@@ -153,8 +154,8 @@ func TestMixturesAlone(t *testing.T) {
 	})
 }
 
-// TestProposedRows: a few tokens that are fed together give the bits that they give one by one, so that proposals
-// change no text.
+// TestProposedRows: a few tokens that are fed together give the bits that they give one by one, so
+// that proposals change no text.
 func TestProposedRows(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("takes long in emulators")

@@ -25,7 +25,8 @@ func (s *stream) send(n Next) {
 	}
 }
 
-// wait returns what was sent since the last call. It blocks until there is something, or ctx is cancelled.
+// wait returns what was sent since the last call. It blocks until there is something, or ctx is
+// cancelled.
 func (s *stream) wait(ctx context.Context) []Next {
 	for {
 		s.mu.Lock()

@@ -34,8 +34,9 @@ func benchLM(b *testing.B) *models.Model {
 		"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), tf.Random(1), o))(b)
 }
 
-// BenchmarkStreams generates as many texts at a time as its name says, each 32 tokens after a prompt of 512 that is
-// computed before, on as many threads as -cpu says: tokens a second of all together.
+// BenchmarkStreams generates as many texts at a time as its name says, each 32 tokens after a
+// prompt of 512 that is computed before, on as many threads as -cpu says: tokens a second of all
+// together.
 func BenchmarkStreams(b *testing.B) {
 	const depth, length = 512, 32
 	m := benchLM(b)

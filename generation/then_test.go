@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestThen: the function of the rules gets the scores that the other rules left, and the tokens with the prompt, from a sampler and from a
-// search; what it forbids is not chosen.
+// TestThen: the function of the rules gets the scores that the other rules left, and the tokens
+// with the prompt, from a sampler and from a search; what it forbids is not chosen.
 func TestThen(t *testing.T) {
 	then := func(scores []float32, tokens []int) {
 		if scores[1] > -1e30 {

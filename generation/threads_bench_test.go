@@ -36,8 +36,8 @@ func (s sameLayers) Tensor(name string, shape ...int) ([]float32, error) {
 // The shape of BenchmarkThreads' model: 1.5 billion weights.
 const llamaLayers, llamaKVHeads, llamaHeadDim = 23, 8, 64
 
-// llamaOf returns a model of that shape, a head of the same format included, or one of few weights whose keys and values
-// are of the same shape.
+// llamaOf returns a model of that shape, a head of the same format included, or one of few weights
+// whose keys and values are of the same shape.
 func llamaOf(b *testing.B, format kernels.Format, weights tf.Weights, vocab, dim, hidden int) *models.Model {
 	o := models.Options{WeightFormat: format, CacheFormat: kernels.FormatF16, WeightFormats: []models.NamedFormat{{Pattern: "lm_head.*", Format: format}}}
 	return tftest.Must(models.New(fmt.Appendf(nil, `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": %d, "hidden_size": %d,
@@ -45,9 +45,10 @@ func llamaOf(b *testing.B, format kernels.Format, weights tf.Weights, vocab, dim
 		vocab, dim, llamaLayers, llamaKVHeads, llamaHeadDim, hidden), weights, o))(b)
 }
 
-// BenchmarkThreads reads a prompt of 512 tokens, generates 16 tokens after it, and generates with 16 streams of
-// 512 tokens each, with a Llama of 1.5 billion weights on 1, 4 and more threads in turn. It reports the medians of tokens a second,
-// the bytes that steps read, in GB a second, and what a read by all threads reaches.
+// BenchmarkThreads reads a prompt of 512 tokens, generates 16 tokens after it, and generates with
+// 16 streams of 512 tokens each, with a Llama of 1.5 billion weights on 1, 4 and more threads in
+// turn. It reports the medians of tokens a second, the bytes that steps read, in GB a second, and
+// what a read by all threads reaches.
 func BenchmarkThreads(b *testing.B) {
 	const depth, length, streams = 512, 16, 16
 	counts := testenv.ThreadCounts()

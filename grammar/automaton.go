@@ -8,11 +8,11 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has finite automata over characters. Several patterns, lengths and lists of words are joined by them to what
-// holds all of them at once, or what does not hold one.
+// This file has finite automata over characters. Several patterns, lengths and lists of words are
+// joined by them to what holds all of them at once, or what does not hold one.
 
-// An automaton is what nondeterministic automata are built in, from their ends to their beginnings. State 0 is the end of
-// the text.
+// An automaton is what nondeterministic automata are built in, from their ends to their beginnings.
+// State 0 is the end of the text.
 type automaton struct {
 	states []anode
 	labels [][]runeRange
@@ -115,8 +115,9 @@ func (a *automaton) words(list []string) int32 {
 	return a.add(nil, free)
 }
 
-// A deterministic automaton begins in state 0, and goes from each state by each class of characters to one other, or by -1 nowhere.
-// From each of its states a text can come to an end; it has no states if there is no text.
+// A deterministic automaton begins in state 0, and goes from each state by each class of characters
+// to one other, or by -1 nowhere. From each of its states a text can come to an end; it has no
+// states if there is no text.
 type deterministic struct {
 	classes [][]runeRange
 	next    [][]int32
@@ -160,7 +161,8 @@ type determiner struct {
 	starts  int
 }
 
-// determine returns the automaton of the texts for which holds is true of what each automaton, by its beginning, says of them.
+// determine returns the automaton of the texts for which holds is true of what each automaton, by
+// its beginning, says of them.
 func (a *automaton) determine(starts []int32, holds func(ends []bool) bool) (*deterministic, error) {
 	d := &determiner{automaton: a, index: map[string]int32{}, marks: make([]int, len(a.states)), starts: len(starts)}
 	if err := a.full(); err != nil {
@@ -253,8 +255,8 @@ func (d *determiner) partition(starts []int32) {
 	add(utf8.MaxRune + 1)
 }
 
-// reach calls visit for each state that those of one part of a subset lead to by free ways, if what follows is of a class, or the end
-// where that is negative.
+// reach calls visit for each state that those of one part of a subset lead to by free ways, if what
+// follows is of a class, or the end where that is negative.
 func (d *determiner) reach(part []int32, class int, visit func(s int32)) {
 	d.mark++
 	todo := slices.Clone(part)

@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file makes automata of patterns, with anchors, word boundaries and look-ahead wherever they are.
+// This file makes automata of patterns, with anchors, word boundaries and look-ahead wherever they
+// are.
 
 // after is what was before a place in the text: nothing, a character of a word, another character.
 const (
@@ -35,7 +36,8 @@ func (a *automaton) search(re *syntax.Regexp) (int32, error) {
 	return b[afterNothing], err
 }
 
-// pattern is where a text begins that re matches, and that goes on as then has it. In a loop, then is not complete.
+// pattern is where a text begins that re matches, and that goes on as then has it. In a loop, then
+// is not complete.
 func (a *automaton) pattern(re *syntax.Regexp, then before, loop bool) (b before, err error) {
 	if err := a.full(); err != nil {
 		return b, err
@@ -217,7 +219,8 @@ func anySet(re *syntax.Regexp) []runeRange {
 	return classSet(re)
 }
 
-// literalSets returns the characters of a literal, each with those that differ from it by their case alone if so flagged.
+// literalSets returns the characters of a literal, each with those that differ from it by their
+// case alone if so flagged.
 func literalSets(re *syntax.Regexp) [][]runeRange {
 	sets := make([][]runeRange, len(re.Rune))
 	for i, r := range re.Rune {

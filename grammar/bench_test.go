@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// realistic returns a vocabulary of n tokens, of lengths like those of tokenizers for text and code: every byte,
-// then words of random syllables with and without a space before them, marks, digits, and characters
-// beyond ASCII, some of them cut.
+// realistic returns a vocabulary of n tokens, of lengths like those of tokenizers for text and
+// code: every byte, then words of random syllables with and without a space before them, marks,
+// digits, and characters beyond ASCII, some of them cut.
 func realistic(t testing.TB, n int) *Vocabulary {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))

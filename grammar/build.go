@@ -34,9 +34,9 @@ type ruleStart struct {
 	height int32     // how many rules can be entered with one of them, with itself
 }
 
-// A Grammar is what a text has to match, compiled. It is immutable apart from what Matchers have found
-// out about it, may be used by several goroutines at a time, and holds the vocabularies that it has
-// been used with.
+// A Grammar is what a text has to match, compiled. It is immutable apart from what Matchers have
+// found out about it, may be used by several goroutines at a time, and holds the vocabularies that
+// it has been used with.
 type Grammar struct {
 	states  []state
 	rules   []ruleStart
@@ -75,8 +75,8 @@ func compile(p *program) (*Grammar, error) {
 	return g, g.sortRules(p)
 }
 
-// join makes g.states of b's, one for all that are final and go on alike, and returns the state that
-// each of b's became. States joined may make others alike, hence the rounds; a few of them
+// join makes g.states of b's, one for all that are final and go on alike, and returns the state
+// that each of b's became. States joined may make others alike, hence the rounds; a few of them
 // find nearly all that there are.
 func (b *builder) join(g *Grammar) []int32 {
 	to, count := make([]int32, len(b.symbols)), len(b.symbols)
@@ -135,8 +135,8 @@ func (b *builder) alike(to []int32) (next []int32, n int) {
 	return next, len(known)
 }
 
-// edgesOf returns the edges of state i of b, in order, each once, with ranges of bytes joined where they
-// meet.
+// edgesOf returns the edges of state i of b, in order, each once, with ranges of bytes joined where
+// they meet.
 func (b *builder) edgesOf(i int, to []int32) []edge {
 	edges := make([]edge, 0, len(b.follow[i]))
 	for _, f := range b.follow[i] {

@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A committed is a schema in the form of an MCP server's tool or of a pydantic model, with instances in the order of its members.
+// A committed is a schema in the form of an MCP server's tool or of a pydantic model, with
+// instances in the order of its members.
 type committed struct {
 	Name    string
 	Schema  json.RawMessage
@@ -19,7 +20,8 @@ type committed struct {
 	Unheld  string // the path of what no grammar holds; "" for none
 }
 
-// TestShapes: of each schema the valid instances are let through and the others not, or it is refused by the path.
+// TestShapes: of each schema the valid instances are let through and the others not, or it is
+// refused by the path.
 func TestShapes(t *testing.T) {
 	data, err := os.ReadFile("testdata/schemas.jsonl")
 	if err != nil {

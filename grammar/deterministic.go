@@ -4,8 +4,8 @@ import "fmt"
 
 // This file makes expressions of deterministic automata.
 
-// expr returns the expression of the texts of d, whose characters are written by s. Sets that take several bytes become
-// rules, one for all places.
+// expr returns the expression of the texts of d, whose characters are written by s. Sets that take
+// several bytes become rules, one for all places.
 func (d *deterministic) expr(p *program, s speller) *expr {
 	if len(d.next) == 0 {
 		return none

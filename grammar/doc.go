@@ -20,26 +20,27 @@
 //
 // # How it works
 //
-// All sources become the same kind of expressions (expr.go), and an expression becomes a
-// pushdown automaton over bytes (build.go, glushkov.go): a finite automaton for each rule, whose
-// edges are bytes and calls of rules. The state of a sequence is the set of all stacks that the
-// automaton may have (state.go). Equal states are one object, so that the successors and the
-// mask of a state are computed once and then found through a pointer. The tokens lie in a trie
-// (vocabulary.go), along which the automaton is walked when a mask is first needed (mask.go):
-// tokens may end anywhere in a rule, in several rules at once, and within a character.
+// All sources become the same kind of expressions (expr.go), and an expression becomes a pushdown
+// automaton over bytes (build.go, glushkov.go): a finite automaton for each rule, whose edges are
+// bytes and calls of rules. The state of a sequence is the set of all stacks that the automaton may
+// have (state.go). Equal states are one object, so that the successors and the mask of a state are
+// computed once and then found through a pointer. The tokens lie in a trie (vocabulary.go), along
+// which the automaton is walked when a mask is first needed (mask.go): tokens may end anywhere in a
+// rule, in several rules at once, and within a character.
 //
 // # Cost
 //
-// For 152,000 tokens and states that have been met before, Mask and Accept take some 50 ns together,
-// and Apply 40 to 60 µs, nearly all of it for writing -Inf. A state that is new takes up to some
-// milliseconds; a schema of six properties took 55 to 75 ms for all its states, any JSON object 11
-// to 15 ms (BenchmarkStep, BenchmarkFirstUse; AMD EPYC, Zen 4).
+// For 152,000 tokens and states that have been met before, Mask and Accept take some 50 ns
+// together, and Apply 40 to 60 µs, nearly all of it for writing -Inf. A state that is new takes up
+// to some milliseconds; a schema of six properties took 55 to 75 ms for all its states, any JSON
+// object 11 to 15 ms (BenchmarkStep, BenchmarkFirstUse; AMD EPYC, Zen 4).
 //
 // # Limits
 //
-// Sources come from strangers. What is malformed is [fault.ErrSyntax], what is well-formed but outside the
-// subset [fault.ErrUnsupported], and what would cost too much to compile or to follow [fault.ErrTooLarge].
-// Rules that may call themselves before any byte (left recursion) are not supported.
+// Sources come from strangers. What is malformed is [fault.ErrSyntax], what is well-formed but
+// outside the subset [fault.ErrUnsupported], and what would cost too much to compile or to follow
+// [fault.ErrTooLarge]. Rules that may call themselves before any byte (left recursion) are not
+// supported.
 //
 // This package is settling: see doc/stability.md.
 package grammar

@@ -18,8 +18,7 @@ const (
 	opGraph            // the labels on a way through an automaton, which sub are
 )
 
-// An expr is an expression. It may occur in several places of other expressions, but not
-// in itself.
+// An expr is an expression. It may occur in several places of other expressions, but not in itself.
 type expr struct {
 	op       op
 	lo, hi   byte
@@ -34,8 +33,9 @@ type expr struct {
 	size  int  // number of bytes and calls, with those of rules not counted
 }
 
-// A graph is an automaton that begins in state 0 and ends in a final one, which every state leads to. Each way has the
-// expression of the same place in sub, which matches some string and not the empty one.
+// A graph is an automaton that begins in state 0 and ends in a final one, which every state leads
+// to. Each way has the expression of the same place in sub, which matches some string and not the
+// empty one.
 type graph struct {
 	ways  []graphWay
 	final []bool
@@ -95,8 +95,8 @@ func repeat(e *expr, min, max int) *expr {
 func optional(e *expr) *expr { return repeat(e, 0, 1) }
 func star(e *expr) *expr     { return repeat(e, 0, -1) }
 
-// words matches any of the given strings, which share their common beginnings, so that no state
-// has one path for each of them. The slice is in order and free of duplicates.
+// words matches any of the given strings, which share their common beginnings, so that no state has
+// one path for each of them. The slice is in order and free of duplicates.
 func words(sorted []string) *expr {
 	var alternatives []*expr
 	for i := 0; i < len(sorted); {

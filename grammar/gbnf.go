@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// GBNF compiles a grammar in the form of llama.cpp: rules "name ::= ...", where a text must match the
-// rule root; literals in quotes and classes in brackets, with the escapes \n \r \t \\ \" \[ \]
+// GBNF compiles a grammar in the form of llama.cpp: rules "name ::= ...", where a text must match
+// the rule root; literals in quotes and classes in brackets, with the escapes \n \r \t \\ \" \[ \]
 // \xHH \uHHHH \UHHHHHHHH for characters; "." for any character; groups; alternatives with |; * + ?
 // {m} {m,} {,n} {m,n}; comments from # to the end of the line. A rule ends with its line, outside
 // groups, unless the next line begins with |. Names consist of letters, digits, - and _.

@@ -41,8 +41,8 @@ type fragment struct {
 }
 
 // inlineSize is the size up to which alternatives and repeated expressions are part of the rule in
-// which they occur. A larger one becomes a separate rule: there would be too many edges from all its
-// ends to all its beginnings.
+// which they occur. A larger one becomes a separate rule: there would be too many edges from all
+// its ends to all its beginnings.
 const inlineSize = 48
 
 // build makes the states of all rules that can be reached from rule 0.

@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// TestJSONSchemaHostile: schemas that are made to take long, or much memory, are an error or a grammar within a few seconds.
+// TestJSONSchemaHostile: schemas that are made to take long, or much memory, are an error or a
+// grammar within a few seconds.
 func TestJSONSchemaHostile(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("nothing of it depends on the machine")
@@ -59,7 +60,8 @@ func TestJSONSchemaHostile(t *testing.T) {
 				sane(t, err)
 			}
 			runtime.ReadMemStats(&after)
-			// The memory measures the work whatever else the machine does; the time is for work that takes none.
+			// The memory measures the work whatever else the machine does; the time is for work
+			// that takes none.
 			took, allocated := time.Since(began), (after.TotalAlloc-before.TotalAlloc)>>20
 			if took > time.Minute || allocated > 1<<10 {
 				t.Errorf("it took %v and %d MiB", took, allocated)

@@ -12,10 +12,10 @@ import (
 // This file finds the tokens that may follow a state.
 //
 // A state of the automaton that can be reached with many stacks, such as the middle of a string in
-// JSON of any depth, allows mostly the same tokens with each. Therefore each state has a local mask,
-// found once: the tokens that it allows before its rule returns, and the nodes of the trie where the
-// rule returns. From these nodes, the walk continues with the current stack. The mask of several
-// states is the union of their masks.
+// JSON of any depth, allows mostly the same tokens with each. Therefore each state has a local
+// mask, found once: the tokens that it allows before its rule returns, and the nodes of the trie
+// where the rule returns. From these nodes, the walk continues with the current stack. The mask of
+// several states is the union of their masks.
 
 // A mask is the tokens that may follow a state, a bit for each.
 type mask struct {
@@ -58,8 +58,8 @@ func (t *table) maskOf(s *stacks) (*mask, error) {
 	return s.mask, nil
 }
 
-// compose puts the mask of s together from local ones. It reports false where these do not hold: a local
-// mask knows nothing of stacks that have as many states as there may be.
+// compose puts the mask of s together from local ones. It reports false where these do not hold: a
+// local mask knows nothing of stacks that have as many states as there may be.
 func (t *table) compose(s *stacks, words []uint64) bool {
 	if len(s.items) > manyItems {
 		return false
@@ -121,8 +121,8 @@ func (t *table) localOf(state int32) *local {
 	return l
 }
 
-// alike returns a state with the same local mask: in a repetition that goes on for longer than a token, it
-// does not matter for how long.
+// alike returns a state with the same local mask: in a repetition that goes on for longer than a
+// token, it does not matter for how long.
 func (t *table) alike(state int32) int32 {
 	s := &t.g.states[state]
 	if s.run < 0 {
@@ -183,7 +183,8 @@ func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
 	}
 }
 
-// longest returns the longest token of the bytes that must follow s, and the state after it; a negative token if there is no such token.
+// longest returns the longest token of the bytes that must follow s, and the state after it; a
+// negative token if there is no such token.
 func (t *table) longest(s *stacks) (token int, after *stacks) {
 	token = -1
 	for node := 0; ; {
@@ -226,7 +227,8 @@ func (t *table) only(s *stacks) (b byte, ok bool) {
 	return b, ok
 }
 
-// bytes returns the smallest and the largest byte with which a rule begins; false if there is no such byte.
+// bytes returns the smallest and the largest byte with which a rule begins; false if there is no
+// such byte.
 func (r *ruleStart) bytes() (lo, hi byte, ok bool) {
 	for i, w := range r.first {
 		if w == 0 {

@@ -6,9 +6,10 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A Matcher follows one sequence of tokens through a grammar. Only one goroutine may use it at a time.
-// Matchers of the same Grammar and Vocabulary share the states that they have computed, also between
-// goroutines. If one of them has met the states of a sequence before, methods allocate nothing.
+// A Matcher follows one sequence of tokens through a grammar. Only one goroutine may use it at a
+// time. Matchers of the same Grammar and Vocabulary share the states that they have computed, also
+// between goroutines. If one of them has met the states of a sequence before, methods allocate
+// nothing.
 type Matcher struct {
 	table      *table
 	at         *stacks
@@ -60,9 +61,10 @@ func (m *Matcher) mask() (*mask, error) {
 	return t.maskOf(m.at)
 }
 
-// Mask returns the tokens that may follow, token t being bit t%64 of word t/64. It must not be changed, and stays
-// as it is. It has no bit set where nothing may follow, which is not an error here. The error is fault.ErrTooLarge
-// where the grammar is too ambiguous to be followed, and fault.ErrNoToken after an end token.
+// Mask returns the tokens that may follow, token t being bit t%64 of word t/64. It must not be
+// changed, and stays as it is. It has no bit set where nothing may follow, which is not an error
+// here. The error is fault.ErrTooLarge where the grammar is too ambiguous to be followed, and
+// fault.ErrNoToken after an end token.
 func (m *Matcher) Mask() ([]uint64, error) {
 	k, err := m.mask()
 	if err != nil {
@@ -71,9 +73,9 @@ func (m *Matcher) Mask() ([]uint64, error) {
 	return k.words, nil
 }
 
-// Apply sets the logits of the tokens that may not follow to -Inf, and also logits beyond the vocabulary,
-// which some models have. The error is one of Mask, fault.ErrNoToken where nothing may follow, or
-// fault.ErrShape with fewer logits than tokens; then logits are as they were.
+// Apply sets the logits of the tokens that may not follow to -Inf, and also logits beyond the
+// vocabulary, which some models have. The error is one of Mask, fault.ErrNoToken where nothing may
+// follow, or fault.ErrShape with fewer logits than tokens; then logits are as they were.
 func (m *Matcher) Apply(logits []float32) error {
 	n := len(m.table.v.tokens)
 	if len(logits) < n {
@@ -93,7 +95,8 @@ func (m *Matcher) Apply(logits []float32) error {
 	return nil
 }
 
-// Accept continues with a token. The error is fault.ErrRefused, and m as it was, if the token may not follow.
+// Accept continues with a token. The error is fault.ErrRefused, and m as it was, if the token may
+// not follow.
 func (m *Matcher) Accept(token int) error {
 	v := m.table.v
 	if m.ended || token < 0 || token >= len(v.tokens) {
@@ -149,9 +152,10 @@ func (m *Matcher) Forced() (token int, ok bool) {
 	return k.first, true
 }
 
-// Propose appends to dst up to most tokens that spell the text that must follow. Like most tokenizers, it takes the longest
-// token at each place. The model may cut the text differently and must therefore verify them. Propose appends no tokens
-// where the text can continue with more than one byte.
+// Propose appends to dst up to most tokens that spell the text that must follow. Like most
+// tokenizers, it takes the longest token at each place. The model may cut the text differently and
+// must therefore verify them. Propose appends no tokens where the text can continue with more than
+// one byte.
 func (m *Matcher) Propose(dst []int, most int) []int {
 	if m.ended {
 		return dst
@@ -172,12 +176,11 @@ func (m *Matcher) Propose(dst []int, most int) []int {
 // CanEnd reports whether the text may end here. The end tokens are allowed exactly then.
 func (m *Matcher) CanEnd() bool { return m.ended || m.at.end }
 
-// Done reports whether the text must end here: an end token was accepted, or only one
-// may follow.
+// Done reports whether the text must end here: an end token was accepted, or only one may follow.
 func (m *Matcher) Done() bool { return m.ended || m.at.end && len(m.at.items) == 0 }
 
-// Fork returns a Matcher that is where m is and goes its own way from there, for beams, and for drafts
-// that may be taken back.
+// Fork returns a Matcher that is where m is and goes its own way from there, for beams, and for
+// drafts that may be taken back.
 func (m *Matcher) Fork() *Matcher {
 	f := *m
 	return &f

@@ -181,8 +181,8 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// A run of many repetitions has the masks that it would have one by one: what makes states
-// alike must not reach to where a token can tell.
+// A run of many repetitions has the masks that it would have one by one: what makes states alike
+// must not reach to where a token can tell.
 func TestLongRepetitions(t *testing.T) {
 	v := vocabularyOf(t, []int{5}, "a", "aa", "aaaaa", "b", "ab", "", "aaaaaaab")
 	for _, s := range []struct {
@@ -260,7 +260,8 @@ func TestFullTable(t *testing.T) {
 	}
 }
 
-// A grammar whose states grow exponentially, or that is ambiguous in as many ways, fails or is followed, in no time.
+// A grammar whose states grow exponentially, or that is ambiguous in as many ways, fails or is
+// followed, in no time.
 func TestHostile(t *testing.T) {
 	v := realistic(t, 20000)
 	var diamond strings.Builder

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// This file compares matchers with a naive recogniser: grammars drawn at random are written as GBNF and as
-// regular expressions, and matched by trying all ways.
+// This file compares matchers with a naive recogniser: grammars drawn at random are written as GBNF
+// and as regular expressions, and matched by trying all ways.
 
 // A shape is a grammar of the oracle.
 type shape struct {

@@ -13,14 +13,15 @@ import (
 
 // This file reads the regular expressions of JSON schemas, which have the syntax of ECMA-262.
 
-// Operations that trees of package regexp/syntax do not have otherwise. The text that follows must begin with Sub[0], or must not.
+// Operations that trees of package regexp/syntax do not have otherwise. The text that follows must
+// begin with Sub[0], or must not.
 const (
 	opAhead syntax.Op = 200 + iota
 	opNotAhead
 )
 
-// parsePattern returns the tree of a pattern of a JSON schema. Patterns that are not of ECMA-262 may be of package regexp, as
-// those with flags are.
+// parsePattern returns the tree of a pattern of a JSON schema. Patterns that are not of ECMA-262
+// may be of package regexp, as those with flags are.
 func parsePattern(pattern string) (*syntax.Regexp, error) {
 	if len(pattern) > maxSource {
 		return nil, errorf(fault.ErrTooLarge, "a pattern of %d bytes", len(pattern))
@@ -197,8 +198,7 @@ func (p *patternParser) quantified(re *syntax.Regexp) (*syntax.Regexp, error) {
 	return &syntax.Regexp{Op: syntax.OpRepeat, Min: least, Max: most, Sub: []*syntax.Regexp{re}}, nil
 }
 
-// counts reads {n}, {n,} and {n,m}, of n bytes; of 0 if it is something
-// else.
+// counts reads {n}, {n,} and {n,m}, of n bytes; of 0 if it is something else.
 func (p *patternParser) counts() (least, most, n int, err error) {
 	end := strings.IndexByte(p.text[p.at:], '}')
 	if end < 0 {
@@ -321,7 +321,8 @@ func (p *patternParser) hex(n int) (*syntax.Regexp, error) {
 	return nil, p.fail("an escape without its hexadecimal digits")
 }
 
-// unicode reads \u and what follows: four digits, two halves of a pair, or any number of digits in braces.
+// unicode reads \u and what follows: four digits, two halves of a pair, or any number of digits in
+// braces.
 func (p *patternParser) unicode() (*syntax.Regexp, error) {
 	if p.take("{") {
 		end := strings.IndexByte(p.text[p.at:], '}')

@@ -7,7 +7,8 @@ import (
 
 // This file has the properties of characters that patterns name by \p.
 
-// propertySet returns the characters with a property; ok is false if there is no property of that name.
+// propertySet returns the characters with a property; ok is false if there is no property of that
+// name.
 func propertySet(name string) (set []runeRange, ok bool) {
 	key, value, given := strings.Cut(name, "=")
 	if given {

@@ -6,11 +6,12 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Regexp compiles a regular expression in the syntax of package regexp, with Perl's flags. The whole text
-// must match it: literals, classes, alternatives, groups, repetitions (greedy or not is
-// the same), flags i, s and U. The anchors ^ and $, and \A and \z, are allowed at the beginning and at the end,
-// where they have no effect. Other anchors, multi-line mode and word boundaries are fault.ErrUnsupported,
-// as are look-around and back-references, which package regexp does not have either.
+// Regexp compiles a regular expression in the syntax of package regexp, with Perl's flags. The
+// whole text must match it: literals, classes, alternatives, groups, repetitions (greedy or not is
+// the same), flags i, s and U. The anchors ^ and $, and \A and \z, are allowed at the beginning and
+// at the end, where they have no effect. Other anchors, multi-line mode and word boundaries are
+// fault.ErrUnsupported, as are look-around and back-references, which package regexp does not have
+// either.
 func Regexp(pattern string) (*Grammar, error) {
 	p := &program{}
 	p.rule(nil, nil)
@@ -34,8 +35,8 @@ type runes struct{}
 
 func (runes) class(set []runeRange) *expr { return class(set) }
 
-// regexpExpr returns the expression of a pattern and its tree, whose characters are written by s. What matches a part
-// of the text is enough if search is set, as in JSON schemas.
+// regexpExpr returns the expression of a pattern and its tree, whose characters are written by s.
+// What matches a part of the text is enough if search is set, as in JSON schemas.
 func regexpExpr(pattern string, re *syntax.Regexp, s speller, search bool) (*expr, error) {
 	var alternatives []*expr
 	for _, branch := range branches(re) {

@@ -8,14 +8,14 @@ import (
 )
 
 // This file compiles JSON schemas: which schemas apply to a value, and what follows from them for
-// each type. schema_facts.go reads their keywords, and the files schema_object.go,
-// schema_array.go, schema_string.go and schema_number.go write values.
+// each type. schema_facts.go reads their keywords, and the files schema_object.go, schema_array.go,
+// schema_string.go and schema_number.go write values.
 
 // JSONSchema compiles a JSON schema (draft 2020-12). All generated values are valid, but some valid
 // values are never generated:
 //
-//   - White space: none, one space, or one end of line with up to 20 spaces, after { [ and , and before } and ];
-//     none or one space after a colon; none elsewhere.
+//   - White space: none, one space, or one end of line with up to 20 spaces, after { [ and , and
+//     before } and ]; none or one space after a colon; none elsewhere.
 //   - Members of an object are in the order of properties, and additional ones after them.
 //     Without additionalProperties there are additional ones only if there are no properties. Names
 //     of members, and strings of enum, const, pattern and format, have one spelling: each character
@@ -24,24 +24,29 @@ import (
 //     an exponent of up to two. Numbers with bounds, or multiples, have no exponent.
 //   - A schema without type that has keywords of some types is of these types.
 //   - maxLength and maxItems over 131,072 have no effect.
-//   - A list with prefixItems and without items has further elements only if minItems requires them.
-//     Elements that differ are in the order of their enum if that has more than 9 values.
-//   - Times have no leap seconds, mail addresses no quotes, labels of host names no two hyphens at their third place.
+//   - A list with prefixItems and without items has further elements only if minItems requires
+//     them. Elements that differ are in the order of their enum if that has more than 9 values.
+//   - Times have no leap seconds, mail addresses no quotes, labels of host names no two hyphens at
+//     their third place.
 //   - An unevaluatedProperties counts what the branch of anyOf speaks of that was chosen.
 //
-// [SchemaOptions] generate more. Keywords are those of draft 2020-12: type, enum, const; allOf, anyOf, not, if, then, else, and oneOf, of which
-// branches that may hold at once exclude each other by their negations; properties, required, additionalProperties,
-// patternProperties, propertyNames, minProperties, maxProperties, dependentRequired, dependentSchemas, unevaluatedProperties; prefixItems,
-// items, minItems, maxItems, unevaluatedItems, contains with minContains and maxContains, and uniqueItems of elements with an
-// enum; minLength, maxLength, pattern, format; minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; $ref, $dynamicRef, $id,
-// $anchor and $defs within the document. Of older drafts and OpenAPI: definitions, dependencies, items as a list with additionalItems,
-// exclusiveMinimum and exclusiveMaximum as true, nullable. Annotations, and keywords that begin with x-, say nothing. Any other
-// keyword, and what a grammar cannot hold of these, is fault.ErrUnsupported, or fault.ErrTooLarge, with its path.
+// [SchemaOptions] generate more. Keywords are those of draft 2020-12: type, enum, const; allOf,
+// anyOf, not, if, then, else, and oneOf, of which branches that may hold at once exclude each other
+// by their negations; properties, required, additionalProperties, patternProperties, propertyNames,
+// minProperties, maxProperties, dependentRequired, dependentSchemas, unevaluatedProperties;
+// prefixItems, items, minItems, maxItems, unevaluatedItems, contains with minContains and
+// maxContains, and uniqueItems of elements with an enum; minLength, maxLength, pattern, format;
+// minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; $ref, $dynamicRef, $id, $anchor
+// and $defs within the document. Of older drafts and OpenAPI: definitions, dependencies, items as a
+// list with additionalItems, exclusiveMinimum and exclusiveMaximum as true, nullable. Annotations,
+// and keywords that begin with x-, say nothing. Any other keyword, and what a grammar cannot hold
+// of these, is fault.ErrUnsupported, or fault.ErrTooLarge, with its path.
 //
-// Patterns are those of ECMA-262, with look-ahead outside repetitions, and without look-behind and back-references;
-// any other pattern is read as [Regexp] does. Formats are date, time, date-time, duration, uuid, email, idn-email,
-// hostname, ipv4, ipv6, uri, uri-reference, iri, iri-reference, uri-template, json-pointer, relative-json-pointer, and
-// int8 to uint64 of OpenAPI; regex and idn-hostname are fault.ErrUnsupported; any other is a remark.
+// Patterns are those of ECMA-262, with look-ahead outside repetitions, and without look-behind and
+// back-references; any other pattern is read as [Regexp] does. Formats are date, time, date-time,
+// duration, uuid, email, idn-email, hostname, ipv4, ipv6, uri, uri-reference, iri, iri-reference,
+// uri-template, json-pointer, relative-json-pointer, and int8 to uint64 of OpenAPI; regex and
+// idn-hostname are fault.ErrUnsupported; any other is a remark.
 func JSONSchema(schema []byte) (*Grammar, error) {
 	g, _, err := SchemaOptions{}.Compile(schema)
 	return g, err
@@ -138,8 +143,8 @@ func (c *schemaCompiler) enumerated(f *facts, types kind) (*expr, error) {
 	return alt(append(composed, words(slices.Compact(texts)))...), nil
 }
 
-// Compile compiles a JSON schema. Unheld is what the grammar does not hold: always empty without Lenient.
-// Errors are those of [JSONSchema].
+// Compile compiles a JSON schema. Unheld is what the grammar does not hold: always empty without
+// Lenient. Errors are those of [JSONSchema].
 func (o SchemaOptions) Compile(schema []byte) (*Grammar, []Unheld, error) {
 	root, err := parseJSON(schema)
 	if err != nil {

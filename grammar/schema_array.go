@@ -71,7 +71,8 @@ func (c *schemaCompiler) list(f *facts, prefix []*expr, item *expr) *expr {
 	return concat(literal("["), c.part(space), all, literal("]"))
 }
 
-// elements returns the schemas of the first elements, and of those after them, if there may be such.
+// elements returns the schemas of the first elements, and of those after them, if there may be
+// such.
 func (c *schemaCompiler) elements(f *facts) (prefix []schemas, rest schemas, open bool) {
 	n := 0
 	open = true // others may follow that no schema speaks of
@@ -108,7 +109,8 @@ func (c *schemaCompiler) elements(f *facts) (prefix []schemas, rest schemas, ope
 	return prefix, nil, open
 }
 
-// A lister writes lists whose elements are counted, or differ from each other. Its states are rules.
+// A lister writes lists whose elements are counted, or differ from each other. Its states are
+// rules.
 type lister struct {
 	*schemaCompiler
 	f      *facts
@@ -217,7 +219,8 @@ func (n *lister) finite(of schemas) ([]*value, error) {
 	return list, nil
 }
 
-// from returns what may follow after i elements, given how many of them were counted or which values were used.
+// from returns what may follow after i elements, given how many of them were counted or which
+// values were used.
 func (n *lister) from(i, counted int, used []byte) (*expr, error) {
 	key := fmt.Sprint(i, counted, used)
 	if e := n.known[key]; e != nil {

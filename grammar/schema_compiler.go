@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has the data of compiling a JSON schema: the schemas, and the combined facts of those that apply to a value.
+// This file has the data of compiling a JSON schema: the schemas, and the combined facts of those
+// that apply to a value.
 
 // A schemaCompiler makes the rules of a JSON schema.
 type schemaCompiler struct {
@@ -111,7 +112,8 @@ type index struct {
 	dynamic map[string]int      // how many schemas have a $dynamicAnchor of this name
 }
 
-// A resource is a schema with an identifier of its own, or the whole document. References in it are relative to it.
+// A resource is a schema with an identifier of its own, or the whole document. References in it are
+// relative to it.
 type resource struct {
 	root schemaAt
 	base *url.URL
@@ -128,8 +130,8 @@ type multiple struct {
 	not  bool
 }
 
-// A textRule is a schema's rule about strings: that they match a pattern or are one of some words, or that they are
-// not.
+// A textRule is a schema's rule about strings: that they match a pattern or are one of some words,
+// or that they are not.
 type textRule struct {
 	path    *location
 	pattern string
@@ -223,7 +225,8 @@ var annotations = map[string]bool{
 	"contentMediaType": true, "contentSchema": true, "xml": true, "externalDocs": true,
 }
 
-// leave reports what cannot be held instead of failing, if the options want that. Any other error stays one.
+// leave reports what cannot be held instead of failing, if the options want that. Any other error
+// stays one.
 func (c *schemaCompiler) leave(err error) error {
 	var e *notHeld
 	if !c.Lenient || !errors.As(err, &e) {

@@ -45,8 +45,8 @@ func (c *schemaCompiler) kinds(f *facts) kind {
 	return f.valid()
 }
 
-// absorb adds what s says, to which depth schemas led by $ref and allOf. Scopes are those schemas around it whose
-// unevaluatedProperties or unevaluatedItems are about what it leaves.
+// absorb adds what s says, to which depth schemas led by $ref and allOf. Scopes are those schemas
+// around it whose unevaluatedProperties or unevaluatedItems are about what it leaves.
 func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) error {
 	if err := c.count(); err != nil {
 		return err
@@ -290,8 +290,7 @@ func (l *limit) above(n *big.Rat) bool {
 	return l == nil || l.at.Cmp(n) > 0 || !l.open && l.at.Cmp(n) == 0
 }
 
-// numberFormat bounds numbers as a format does; false if it is not a format of
-// numbers.
+// numberFormat bounds numbers as a format does; false if it is not a format of numbers.
 func (f *facts) numberFormat(name string) bool {
 	n, ok := numberFormats[name]
 	if !ok {

@@ -33,8 +33,9 @@ const (
 	byteOfIP = `(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`
 	ipv4     = byteOfIP + `(\.` + byteOfIP + `){3}`
 
-	// A label of a host name has up to 63 characters, no hyphen at its ends, and none at both its third and fourth place, which
-	// are for names in other scripts. A name has up to 253; so has each of these forms.
+	// A label of a host name has up to 63 characters, no hyphen at its ends, and none at both its
+	// third and fourth place, which are for names in other scripts. A name has up to 253; so has
+	// each of these forms.
 	alphanumeric = `[A-Za-z0-9]`
 	hyphenated   = `[A-Za-z0-9-]`
 	labelBegin   = alphanumeric + `(` + hyphenated + `{0,2}` + alphanumeric + `|` + hyphenated + `(` + alphanumeric + hyphenated + `|-` + alphanumeric + `)` + hyphenated
@@ -51,7 +52,8 @@ var ipv6Parts = []string{
 		"((<h>:){0,3}<h>)?::<h>:<end>|((<h>:){0,4}<h>)?::<end>|((<h>:){0,5}<h>)?::<h>|((<h>:){0,6}<h>)?::",
 }
 
-// uriPattern is that of RFC 3986 and RFC 3987: letters are those that need no escape, private those of queries beside.
+// uriPattern is that of RFC 3986 and RFC 3987: letters are those that need no escape, private those
+// of queries beside.
 func uriPattern(letters, private, form string) string {
 	return formatPattern(append(append([]string{}, ipv6Parts...),
 		"u", `[A-Za-z0-9._~!$&'()*+,;=`+letters+`-]|%`+hexadecimal+`{2}`,
@@ -74,8 +76,9 @@ const (
 
 var jsonPointer = `(/([^/~]|~[01])*)*`
 
-// formats are as RFC 3339, 4122, 5321, 1123, 4291, 3986, 3987, 6570 and 6901 have them: without leap seconds and small letters in
-// times, quotes, comments and addresses in mail addresses, and labels of hosts that stand for other scripts.
+// formats are as RFC 3339, 4122, 5321, 1123, 4291, 3986, 3987, 6570 and 6901 have them: without
+// leap seconds and small letters in times, quotes, comments and addresses in mail addresses, and
+// labels of hosts that stand for other scripts.
 var formats = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"date":      formatPattern(fullDate),

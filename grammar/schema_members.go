@@ -31,7 +31,8 @@ func (r reader) object() (err error) {
 	return nil
 }
 
-// properties returns the members of a keyword, or no members if the schema does not have the keyword.
+// properties returns the members of a keyword, or no members if the schema does not have the
+// keyword.
 func (r reader) properties(key string) (list []property, err error) {
 	at := r.s.child(key)
 	if at.value == nil {
@@ -69,8 +70,7 @@ func (s schemaAt) names() (list []string, err error) {
 	return list, nil
 }
 
-// objectKeyword adds a keyword of objects; known is false if it is another
-// one.
+// objectKeyword adds a keyword of objects; known is false if it is another one.
 func (r reader) objectKeyword(key string, at schemaAt) (known bool, err error) {
 	f := r.f
 	switch key {
@@ -134,8 +134,7 @@ func (r reader) array() (err error) {
 	return nil
 }
 
-// arrayKeyword adds a keyword of lists; known is false if it is another
-// one.
+// arrayKeyword adds a keyword of lists; known is false if it is another one.
 func (r reader) arrayKeyword(key string, at schemaAt) (known bool, err error) {
 	f := r.f
 	switch key {

@@ -14,8 +14,8 @@ const (
 	maxMultiple = 5000 // of its digits, without the point
 )
 
-// multiple returns the beginning of the decimal numbers that are multiples of m: states are the remainder of the digits before,
-// and how many of these are decimals.
+// multiple returns the beginning of the decimal numbers that are multiples of m: states are the
+// remainder of the digits before, and how many of these are decimals.
 func (a *automaton) multiple(m *big.Rat) (int32, error) {
 	decimals, scaled := 0, new(big.Rat).Set(m)
 	for ; !scaled.IsInt() && decimals < maxDecimals; decimals++ {
@@ -117,7 +117,8 @@ func (c *schemaCompiler) number(f *facts) (*expr, error) {
 	return d.expr(&c.program, runes{}), nil
 }
 
-// expr returns the beginning of the texts of e, which continue with then. E is of ASCII, and calls no rules.
+// expr returns the beginning of the texts of e, which continue with then. E is of ASCII, and calls
+// no rules.
 func (a *automaton) expr(e *expr, then int32) (int32, error) {
 	if err := a.full(); err != nil {
 		return 0, err

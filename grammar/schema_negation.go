@@ -9,7 +9,8 @@ import (
 
 // This file negates schemas, keyword by keyword.
 
-// negation returns a schema of the values that s does not allow. The error is of what cannot be held.
+// negation returns a schema of the values that s does not allow. The error is of what cannot be
+// held.
 func (c *schemaCompiler) negation(s schemaAt) (schemaAt, error) {
 	if n, ok := c.negations[s.value]; ok {
 		if n == nil {

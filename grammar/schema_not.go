@@ -2,8 +2,8 @@ package grammar
 
 import "github.com/avoformer/avoformer/fault"
 
-// This file has not, if, and dependent schemas. They become anyOf of schemas without them: a negation is made of the
-// negations of keywords.
+// This file has not, if, and dependent schemas. They become anyOf of schemas without them: a
+// negation is made of the negations of keywords.
 
 // conditional adds not, if and what depends on members.
 func (r reader) conditional(key string, at schemaAt) error {

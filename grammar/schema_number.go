@@ -8,8 +8,8 @@ import (
 
 // This file has the numbers of JSON schemas.
 
-// Digits that numbers have unless a bound needs more. Without a limit a model that
-// repeats itself would write digits forever.
+// Digits that numbers have unless a bound needs more. Without a limit a model that repeats itself
+// would write digits forever.
 const (
 	maxDigits         = 16
 	maxFraction       = 16
@@ -107,8 +107,8 @@ func digits(lo, hi string) *expr {
 	return alt(list...)
 }
 
-// A bound is a decimal number that is not negative: the digits before and after its point, the latter
-// without zeros at the end; open if it is not allowed itself.
+// A bound is a decimal number that is not negative: the digits before and after its point, the
+// latter without zeros at the end; open if it is not allowed itself.
 type bound struct {
 	integer  *big.Int
 	fraction string
@@ -182,8 +182,8 @@ type fractions struct {
 	loOpen, hiOpen bool
 }
 
-// mayEnd reports whether a number is within its bounds if its digits end, of which lo and hi are the
-// remaining ones; nil if the digits before already decide.
+// mayEnd reports whether a number is within its bounds if its digits end, of which lo and hi are
+// the remaining ones; nil if the digits before already decide.
 func (f fractions) mayEnd(lo, hi *string) bool {
 	return (lo == nil || *lo == "" && !f.loOpen) && (hi == nil || *hi != "" || !f.hiOpen)
 }
@@ -276,7 +276,8 @@ func (l *limit) magnitudeOrNil() *bound {
 	return &b
 }
 
-// integer returns the integer next to l that is allowed, up for sign 1 and down for -1; nil for no limit.
+// integer returns the integer next to l that is allowed, up for sign 1 and down for -1; nil for no
+// limit.
 func (l *limit) integer(sign int64) *big.Int {
 	if l == nil {
 		return nil

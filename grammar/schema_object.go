@@ -41,8 +41,7 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 	return concat(literal("{"), c.part(space), all, literal("}")), nil
 }
 
-// inOrder returns the members in their order, and any number of further members
-// after them.
+// inOrder returns the members in their order, and any number of further members after them.
 func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *expr {
 	comma := concat(literal(","), c.part(space))
 	firstRequired := slices.IndexFunc(p.members, func(m member) bool { return m.required })
@@ -82,7 +81,8 @@ func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *exp
 // maxNames bounds the names that additional ones have to differ from.
 const maxNames = 1 << 14
 
-// otherPair returns a member whose name is not one of the names, which are in quotes; nil if there is no such member.
+// otherPair returns a member whose name is not one of the names, which are in quotes; nil if there
+// is no such member.
 func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error) {
 	var list []*expr
 	for _, o := range p.others {
@@ -120,7 +120,8 @@ func (c *schemaCompiler) namesOf(p *objectPlan, o others) (*expr, error) {
 	return concat(literal(`"`), d.expr(&c.program, jsonRunes{}), literal(`"`)), nil
 }
 
-// otherName is any name of a member except for taken ones. If there are such, it has the spelling of quote.
+// otherName is any name of a member except for taken ones. If there are such, it has the spelling
+// of quote.
 func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	if len(taken) == 0 {
 		return c.part(anyString), nil
@@ -136,8 +137,8 @@ func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	return concat(literal(`"`), c.otherThan(rest)), nil
 }
 
-// otherThan returns the rest of a name up to its closing quote, except for taken ones, which are in order and
-// have that quote too.
+// otherThan returns the rest of a name up to its closing quote, except for taken ones, which are in
+// order and have that quote too.
 func (c *schemaCompiler) otherThan(taken []string) *expr {
 	list := []*expr{literal(`"`)}
 	var begun []runeRange
@@ -159,8 +160,8 @@ func (c *schemaCompiler) otherThan(taken []string) *expr {
 	return alt(append(list, concat(c.otherRune(begun), c.part(restOfName)))...)
 }
 
-// otherRune is one character, in the spelling of quote, that is not in set. Most sets have only ASCII
-// letters, and share the part beyond ASCII.
+// otherRune is one character, in the spelling of quote, that is not in set. Most sets have only
+// ASCII letters, and share the part beyond ASCII.
 func (c *schemaCompiler) otherRune(set []runeRange) *expr {
 	if slices.ContainsFunc(set, func(r runeRange) bool { return len(spelling(r.lo)) > 1 }) {
 		return jsonRunes{}.class(negated(set))

@@ -61,7 +61,8 @@ func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 	return alt(list...), nil
 }
 
-// exclusive has, for each branch of a oneOf, the negations of the branches that may hold at the same time.
+// exclusive has, for each branch of a oneOf, the negations of the branches that may hold at the
+// same time.
 func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, error) {
 	not, size := make([]schemas, len(branches)), make([]int, len(branches))
 	for i := range size {
@@ -106,8 +107,8 @@ func (s schemaAt) alternatives() []*value {
 	return s.list
 }
 
-// apart reports whether nothing that is generated for one of a and b is valid for the other, as
-// far as that is obvious.
+// apart reports whether nothing that is generated for one of a and b is valid for the other, as far
+// as that is obvious.
 func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 	if err := c.count(); err != nil {
 		return false, err

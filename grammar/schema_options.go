@@ -8,19 +8,20 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has how a JSON schema is compiled, and what becomes of keywords that a mask cannot hold.
+// This file has how a JSON schema is compiled, and what becomes of keywords that a mask cannot
+// hold.
 
 // SchemaOptions say how a JSON schema is compiled. The zero value compiles as [JSONSchema] does.
 type SchemaOptions struct {
-	// Lenient compiles schemas with keywords that a mask cannot hold. These are left out and reported, so that a
-	// text may break them; the caller validates it afterwards.
+	// Lenient compiles schemas with keywords that a mask cannot hold. These are left out and
+	// reported, so that a text may break them; the caller validates it afterwards.
 	Lenient bool
-	// Open generates values of any type for schemas without type, further members after properties, and further elements
-	// after prefixItems: every valid value, but numbers of no more digits than [JSONSchema] says. What a mask cannot hold
-	// as a whole is an error, or is reported.
+	// Open generates values of any type for schemas without type, further members after properties,
+	// and further elements after prefixItems: every valid value, but numbers of no more digits than
+	// [JSONSchema] says. What a mask cannot hold as a whole is an error, or is reported.
 	Open bool
-	// NoFormats takes format for a remark, which is the default of the specification. Without it, texts have the
-	// formats that [JSONSchema] lists.
+	// NoFormats takes format for a remark, which is the default of the specification. Without it,
+	// texts have the formats that [JSONSchema] lists.
 	NoFormats bool
 }
 
@@ -48,7 +49,8 @@ type notHeld struct {
 func (e *notHeld) Error() string { return fmt.Sprintf("%v: %s: %s", e.is, e.path, e.reason) }
 func (e *notHeld) Unwrap() error { return e.is }
 
-// unheldAt returns the error for what a mask cannot hold at a place; is reports whether it never can, or not of this size.
+// unheldAt returns the error for what a mask cannot hold at a place; is reports whether it never
+// can, or not of this size.
 func unheldAt(is error, path *location, format string, args ...any) error {
 	if errors.Is(is, fault.ErrTooLarge) {
 		is = fault.ErrTooLarge
@@ -68,8 +70,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// A location is a member or an element of what is at another one; nil is the whole document. It
-// is written as a JSON pointer from #.
+// A location is a member or an element of what is at another one; nil is the whole document. It is
+// written as a JSON pointer from #.
 type location struct {
 	in  *location
 	key string

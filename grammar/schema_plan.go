@@ -162,7 +162,8 @@ func (n *planner) member(m *member) error {
 	return nil
 }
 
-// schemasOf returns the schemas of a name, or of those that are not properties, by the patterns that match.
+// schemasOf returns the schemas of a name, or of those that are not properties, by the patterns
+// that match.
 func (n *planner) schemasOf(name string, named bool, matched []bool) (of schemas) {
 	loose := make([]bool, len(n.f.looseMembers))
 	for i := range loose {
@@ -227,8 +228,8 @@ func (n *planner) others() error {
 	return nil
 }
 
-// A tally is where an object with counted members is: the member that is decided next, how many there are, and what
-// each pair of members that depend on each other waits for.
+// A tally is where an object with counted members is: the member that is decided next, how many
+// there are, and what each pair of members that depend on each other waits for.
 type tally struct {
 	next, some, others int
 	pairs              string
@@ -313,7 +314,8 @@ func (n *counter) from(t tally) (*expr, error) {
 	return e, nil
 }
 
-// closing returns the space before the closing brace; there is no space in an object without members.
+// closing returns the space before the closing brace; there is no space in an object without
+// members.
 func (n *counter) closing(t tally) *expr {
 	if t.some+t.others == 0 {
 		return empty
@@ -321,7 +323,8 @@ func (n *counter) closing(t tally) *expr {
 	return n.part(space)
 }
 
-// decide is what pairs wait for once the next member is there, or is not; ok is false if it must not be so.
+// decide is what pairs wait for once the next member is there, or is not; ok is false if it must
+// not be so.
 func (n *counter) decide(t tally, there bool) (pairs string, ok bool) {
 	b := []byte(t.pairs)
 	for i, pair := range n.pairs {

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file finds what references of a JSON schema lead to: within its document, by pointers, anchors and the
-// identifiers of schemas in it.
+// This file finds what references of a JSON schema lead to: within its document, by pointers,
+// anchors and the identifiers of schemas in it.
 
 // data are keywords whose values hold no schemas.
 var data = map[string]bool{"enum": true, "const": true, "default": true, "examples": true}
@@ -169,8 +169,7 @@ func (c *schemaCompiler) find(s schemaAt, keyword string) (schemaAt, error) {
 	return at, nil
 }
 
-// call returns a call of the rule for schemas. There is one rule however often they
-// apply.
+// call returns a call of the rule for schemas. There is one rule however often they apply.
 func (c *schemaCompiler) call(of schemas) (*expr, error) {
 	var key strings.Builder
 	kept := make(schemas, 0, len(of))

@@ -57,8 +57,8 @@ func (c *schemaCompiler) ruled(f *facts, limited bool) (*expr, error) {
 	return d.expr(&c.program, jsonRunes{}), nil
 }
 
-// limitedClass is least to most characters of a class that re, ^[...]*$ with any quantifier, consists of; nil if re is
-// anything else.
+// limitedClass is least to most characters of a class that re, ^[...]*$ with any quantifier,
+// consists of; nil if re is anything else.
 func limitedClass(re *syntax.Regexp, least, most int) *expr {
 	re, begin, end := unanchored(re)
 	if re.Op == syntax.OpConcat && len(re.Sub) == 1 {
@@ -172,7 +172,8 @@ func (c *schemaCompiler) admitsText(f *facts, text string) (bool, error) {
 	return true, nil
 }
 
-// isRefusal reports whether an error means that a grammar cannot hold a schema, not that the schema is malformed.
+// isRefusal reports whether an error means that a grammar cannot hold a schema, not that the schema
+// is malformed.
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrUnsupported) || errors.Is(err, fault.ErrTooLarge)
 }
@@ -198,8 +199,8 @@ func (c *schemaCompiler) part(p part) *expr {
 	return c.parts[p]
 }
 
-// stringCharacter is one character of a JSON string in any spelling, halves of surrogate pairs
-// only together.
+// stringCharacter is one character of a JSON string in any spelling, halves of surrogate pairs only
+// together.
 func stringCharacter() *expr {
 	hex := class([]runeRange{{'0', '9'}, {'a', 'f'}, {'A', 'F'}})
 	d := class([]runeRange{{'d', 'd'}, {'D', 'D'}})

@@ -11,9 +11,9 @@ import (
 // made once and found again, with their successors.
 
 // A stacks is a set of stacks: each is a state on top of a stack of rest, or the empty stack, of
-// which there are two. It is closed: where the rule of a state may end, the stacks below it
-// are in the set too, and a state that has no edges is left out. Fields below the line change under
-// the lock of the table.
+// which there are two. It is closed: where the rule of a state may end, the stacks below it are in
+// the set too, and a state that has no edges is left out. Fields below the line change under the
+// lock of the table.
 type stacks struct {
 	items []item // in the order of their states, each once
 	end   bool   // the whole text may end here
@@ -31,9 +31,9 @@ type item struct {
 	rest  *stacks
 }
 
-// Limits. Nothing that would nest deeper than maxDepth may follow. A unit of work is about the time of a
-// node of the trie, 5 ns: a Matcher may do maxWork at once, and workPerToken on the average of many
-// tokens; it fails if it needs more.
+// Limits. Nothing that would nest deeper than maxDepth may follow. A unit of work is about the time
+// of a node of the trie, 5 ns: a Matcher may do maxWork at once, and workPerToken on the average of
+// many tokens; it fails if it needs more.
 const (
 	maxDepth     = 2000
 	maxWork      = 1 << 26
@@ -232,7 +232,8 @@ func (t *table) step(s *stacks, class uint8) *stacks {
 			t.follow(it.state, it.rest, b, out)
 		}
 	}
-	// Callers come before what they call: then all that a rule returns to is known when it is entered.
+	// Callers come before what they call: then all that a rule returns to is known when it is
+	// entered.
 	for len(t.order) > 0 {
 		rule := t.order[len(t.order)-1]
 		t.order = t.order[:len(t.order)-1]

@@ -15,8 +15,8 @@ const (
 	surrogateHi = 0xdfff
 )
 
-// normalised returns the same set in order, without overlaps and without surrogates, which UTF-8 has no
-// bytes for.
+// normalised returns the same set in order, without overlaps and without surrogates, which UTF-8
+// has no bytes for.
 func normalised(set []runeRange) []runeRange {
 	var parts []runeRange
 	for _, r := range set {

@@ -24,10 +24,11 @@ type Validator struct {
 	scoped   bool // some schema has unevaluatedProperties or unevaluatedItems
 }
 
-// NewValidator reads a JSON schema: the keywords of drafts 4 to 2020-12 that [JSONSchema] lists, and $recursiveRef. Formats are remarks, which is
-// the default of the specification, and so is every keyword of no known meaning. References lead to places in the schema. A keyword that is
-// malformed is fault.ErrSyntax; a pattern with look-behind or a back-reference, a reference to another document, or one by draft 4's id is
-// fault.ErrUnsupported.
+// NewValidator reads a JSON schema: the keywords of drafts 4 to 2020-12 that [JSONSchema] lists,
+// and $recursiveRef. Formats are remarks, which is the default of the specification, and so is
+// every keyword of no known meaning. References lead to places in the schema. A keyword that is
+// malformed is fault.ErrSyntax; a pattern with look-behind or a back-reference, a reference to
+// another document, or one by draft 4's id is fault.ErrUnsupported.
 func NewValidator(schema []byte) (*Validator, error) {
 	root, err := parseJSON(schema)
 	if err != nil {
@@ -327,11 +328,13 @@ func (s schemaAt) has(keyword, text string) bool {
 	return m != nil && m.kind == kindString && m.text == text
 }
 
-// maxCompared is how many schemas a value is compared with: a schema of a few lines can ask for more than a lifetime's.
+// maxCompared is how many schemas a value is compared with: a schema of a few lines can ask for
+// more than a lifetime's.
 const maxCompared = 200_000
 
-// Validate returns what a text breaks of the schema, at the first place that it finds: fault.ErrInvalid. A text of more than 16 MiB, one that nests
-// deeper than 200, and one that takes too long to validate are fault.ErrTooLarge, and one that is not JSON is fault.ErrSyntax.
+// Validate returns what a text breaks of the schema, at the first place that it finds:
+// fault.ErrInvalid. A text of more than 16 MiB, one that nests deeper than 200, and one that takes
+// too long to validate are fault.ErrTooLarge, and one that is not JSON is fault.ErrSyntax.
 func (v *Validator) Validate(text string) error {
 	instance, err := parseInstance([]byte(text))
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestValidator: values that are valid, and values that break a schema at a place. scripts/schemas compares with a test suite and a library.
+// TestValidator: values that are valid, and values that break a schema at a place. scripts/schemas
+// compares with a test suite and a library.
 func TestValidator(t *testing.T) {
 	const dynamic = `{"$id": "http://x/a", "$dynamicAnchor": "node", "type": "object", "properties": {"next": {"$dynamicRef": "#node"}}, "unevaluatedProperties": false}`
 	for _, c := range []struct {
@@ -117,7 +118,8 @@ func TestNamesOfKeywords(t *testing.T) {
 	}
 }
 
-// TestValidatorBudget: schemas that ask for more than a lifetime end with an error, on several goroutines.
+// TestValidatorBudget: schemas that ask for more than a lifetime end with an error, on several
+// goroutines.
 func TestValidatorBudget(t *testing.T) {
 	var doubled strings.Builder
 	for i := range 60 {

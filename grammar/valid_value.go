@@ -26,7 +26,8 @@ type comparison struct {
 // maxLeading bounds the stack: of schemas that lead to each other, for values in each other.
 const maxLeading = 10_000
 
-// counted are the members and elements of a value that schemas spoke of, for unevaluatedProperties and unevaluatedItems. It is nil if no schema asks.
+// counted are the members and elements of a value that schemas spoke of, for unevaluatedProperties
+// and unevaluatedItems. It is nil if no schema asks.
 type counted struct {
 	members map[string]bool
 	items   map[int]bool
@@ -466,7 +467,8 @@ func (w *comparison) member(s schemaAt, key string, with schemaAt, name string, 
 	return w.schema(with, x, below, nil)
 }
 
-// unevaluated holds what no other keyword of s spoke of against unevaluatedProperties and unevaluatedItems.
+// unevaluated holds what no other keyword of s spoke of against unevaluatedProperties and
+// unevaluatedItems.
 func (w *comparison) unevaluated(s schemaAt, x *value, at *location, own *counted) error {
 	if own == nil || s.members["$ref"] != nil && w.c.isOld(s) {
 		return nil

@@ -52,7 +52,8 @@ func parseJSON(text []byte) (*value, error) {
 	return newJSONReader(text, false).value(0)
 }
 
-// parseInstance reads a JSON text of a value, in which the last one of members with the same name counts.
+// parseInstance reads a JSON text of a value, in which the last one of members with the same name
+// counts.
 func parseInstance(text []byte) (*value, error) {
 	switch {
 	case len(text) > maxInstance:
@@ -174,7 +175,8 @@ func (v *value) rational() *big.Rat {
 	return r
 }
 
-// equal is the equality of JSON schemas: numbers compare by value, and objects whatever the order of their members.
+// equal is the equality of JSON schemas: numbers compare by value, and objects whatever the order
+// of their members.
 func (v *value) equal(w *value) bool {
 	if v.kind != w.kind || len(v.list) != len(w.list) {
 		return false
@@ -249,8 +251,8 @@ func (v *value) expr() *expr {
 	return concat(literal("["), concat(sub...), literal("]"))
 }
 
-// quote is s as a JSON string, in the only spelling that keys, enumerations and patterns have:
-// each character as it is, except those that JSON requires to be escaped.
+// quote is s as a JSON string, in the only spelling that keys, enumerations and patterns have: each
+// character as it is, except those that JSON requires to be escaped.
 func quote(s string) string {
 	b := []byte{'"'}
 	for _, r := range s {

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A Vocabulary is the tokens of a tokenizer, laid out for masks. It is immutable, serves any
-// number of grammars and goroutines, and takes 12 bytes for each beginning of a token, 5 MB for a
+// A Vocabulary is the tokens of a tokenizer, laid out for masks. It is immutable, serves any number
+// of grammars and goroutines, and takes 12 bytes for each beginning of a token, 5 MB for a
 // vocabulary of 152,000.
 type Vocabulary struct {
 	tokens [][]byte
@@ -33,14 +33,14 @@ type node struct {
 const longestToken = math.MaxUint16
 
 // NewVocabulary makes a Vocabulary of the bytes of each token, as they are in the text (for the
-// tokenizers of GPT-2 and its kind: bytes, not the letters that stand for them; a token that is part
-// of a character has only its own bytes). A token without bytes, as control tokens should be given, is
-// never allowed. ends are the tokens that end a text, whatever their bytes: they are allowed exactly
-// where the grammar may end. The bytes are not copied and must not be changed.
+// tokenizers of GPT-2 and its kind: bytes, not the letters that stand for them; a token that is
+// part of a character has only its own bytes). A token without bytes, as control tokens should be
+// given, is never allowed. ends are the tokens that end a text, whatever their bytes: they are
+// allowed exactly where the grammar may end. The bytes are not copied and must not be changed.
 //
-// Each state of a grammar can continue with some byte, and so with some token if every byte is a token,
-// as in vocabularies that can spell any text. With other vocabularies, a text may come to a point where no
-// token may follow, which is [fault.ErrNoToken].
+// Each state of a grammar can continue with some byte, and so with some token if every byte is a
+// token, as in vocabularies that can spell any text. With other vocabularies, a text may come to a
+// point where no token may follow, which is [fault.ErrNoToken].
 func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	if len(tokens) > math.MaxInt32 {
 		return nil, errorf(fault.ErrTooLarge, "%d tokens", len(tokens))

@@ -24,7 +24,8 @@ type Cached struct {
 	Bytes     int64    // that the model takes on the disk, in all revisions
 }
 
-// List returns the models in the cache, sorted by their names. It leaves out anything else, such as data sets.
+// List returns the models in the cache, sorted by their names. It leaves out anything else, such as
+// data sets.
 func List(o Options) ([]Cached, error) {
 	p := puller{Options: o}
 	if err := p.settle(); err != nil {
@@ -71,7 +72,8 @@ func cached(repo, name string) (Cached, error) {
 	})
 }
 
-// walk calls do for all files in a folder, in order, with their paths in it. A missing folder has none.
+// walk calls do for all files in a folder, in order, with their paths in it. A missing folder has
+// none.
 func walk(dir string, do func(path string, info fs.FileInfo)) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -93,9 +95,10 @@ func walk(dir string, do func(path string, info fs.FileInfo)) error {
 	return err
 }
 
-// Remove removes a model, [hf://]org/name, from the cache in all its revisions, and returns how many bytes it took there. The cache has
-// either the whole model or nothing of it, even if the removal is interrupted. The error is fault.ErrName for a name with a file or a
-// revision, and fault.ErrNoModel if the cache does not have the model.
+// Remove removes a model, [hf://]org/name, from the cache in all its revisions, and returns how
+// many bytes it took there. The cache has either the whole model or nothing of it, even if the
+// removal is interrupted. The error is fault.ErrName for a name with a file or a revision, and
+// fault.ErrNoModel if the cache does not have the model.
 func Remove(name string, o Options) (int64, error) {
 	n, err := ParseName(name)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// TestList says what the cache has: models that were pulled whole, and such that were not, and nothing else.
+// TestList says what the cache has: models that were pulled whole, and such that were not, and
+// nothing else.
 func TestList(t *testing.T) {
 	f := newFake(t)
 	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")
@@ -54,7 +55,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestRemove removes a model and nothing else; it can be pulled again, also after a removal that was interrupted.
+// TestRemove removes a model and nothing else; it can be pulled again, also after a removal that
+// was interrupted.
 func TestRemove(t *testing.T) {
 	f := newFake(t)
 	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")

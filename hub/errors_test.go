@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// TestKinds wants the errors of this package to be of the kinds that all packages share, where they have one.
+// TestKinds wants the errors of this package to be of the kinds that all packages share, where they
+// have one.
 func TestKinds(t *testing.T) {
 	_, err := hub.ParseName("a/b/../c")
 	var e *fault.Error

@@ -113,7 +113,8 @@ func continues(resp *http.Response, have int64) bool {
 	return resp.StatusCode == http.StatusPartialContent && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have))
 }
 
-// sizeOf returns the number of bytes that the whole file of an answer has, or -1 if the answer does not say.
+// sizeOf returns the number of bytes that the whole file of an answer has, or -1 if the answer does
+// not say.
 func sizeOf(resp *http.Response) int64 {
 	if resp.StatusCode != http.StatusPartialContent {
 		return resp.ContentLength

@@ -419,7 +419,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestIdle: a server that sends nothing, or no more, is not waited for; the download continues where it ended.
+// TestIdle: a server that sends nothing, or no more, is not waited for; the download continues
+// where it ended.
 func TestIdle(t *testing.T) {
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Idle: -1, Cache: t.TempDir(), Endpoint: newFake(t).hub.URL}); err != nil {
 		t.Errorf("with no limit: %v", err)

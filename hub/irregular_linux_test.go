@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestIrregularRefs has in place of refs/main a pipe that nobody writes to, a device without
-// end, and a file that is longer than memory: none is read.
+// TestIrregularRefs has in place of refs/main a pipe that nobody writes to, a device without end,
+// and a file that is longer than memory: none is read.
 func TestIrregularRefs(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },

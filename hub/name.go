@@ -62,12 +62,14 @@ func (n Name) revision() string {
 	return n.Revision
 }
 
-// isRevision reports whether s can be the name of a branch, a tag or a commit: it becomes a path in the cache.
+// isRevision reports whether s can be the name of a branch, a tag or a commit: it becomes a path in
+// the cache.
 func isRevision(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00?#%") && len(s) < 200
 }
 
-// isFile reports whether s can be the path of a file in a repository, also on systems where characters other than the slash have a meaning.
+// isFile reports whether s can be the path of a file in a repository, also on systems where
+// characters other than the slash have a meaning.
 func isFile(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00") && len(s) < 1000
 }

@@ -31,9 +31,10 @@ var weights = [][]string{
 // weights of its own.
 var module = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`) })
 
-// Needed returns the files of a repository that are needed to open it as a model: the configuration, the tokenizer, and the weights in one
-// form, safetensors if there are any. Without config.json (which a module StaticEmbedding does not need), it returns the configuration and
-// the weights of an adapter, or nothing if there is none.
+// Needed returns the files of a repository that are needed to open it as a model: the
+// configuration, the tokenizer, and the weights in one form, safetensors if there are any. Without
+// config.json (which a module StaticEmbedding does not need), it returns the configuration and the
+// weights of an adapter, or nothing if there is none.
 func Needed(files []string) []string {
 	static := func(f string) bool { return matches(f, []string{"*_StaticEmbedding/tokenizer.json"}) }
 	if !slices.Contains(files, "config.json") && !slices.ContainsFunc(files, static) {

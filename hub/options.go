@@ -19,7 +19,8 @@ import (
 
 // This file has the options of a pull, and what the environment says where they are zero.
 
-// Options say where models come from and where they are stored. The zero value uses the environment.
+// Options say where models come from and where they are stored. The zero value uses the
+// environment.
 type Options struct {
 	Endpoint string // of the hub; empty: HF_ENDPOINT, or https://huggingface.co
 	Cache    string // folder; empty: HF_HUB_CACHE, or hub in HF_HOME
@@ -30,16 +31,19 @@ type Options struct {
 	Files func(files []string) []string
 	// Progress is called now and then during downloads, by one goroutine at a time.
 	Progress func(Progress)
-	// Idle is how long a server may send nothing before the request is made again, five times in all; 0: HF_HUB_DOWNLOAD_TIMEOUT, in
-	// seconds, or half a minute; less than 0: as long as Client waits.
+	// Idle is how long a server may send nothing before the request is made again, five times in
+	// all; 0: HF_HUB_DOWNLOAD_TIMEOUT, in seconds, or half a minute; less than 0: as long as Client
+	// waits.
 	Idle time.Duration
-	// Resolve is how long the hub may take to say which commit a branch or a tag means, and which files the commit has, where the cache has
-	// a commit for it. Then, and where the hub fails or denies access, Pull returns what the cache has, and calls Warn.
-	// 0: HF_HUB_ETAG_TIMEOUT, in seconds, or ten seconds; less than 0: no limit but Idle.
+	// Resolve is how long the hub may take to say which commit a branch or a tag means, and which
+	// files the commit has, where the cache has a commit for it. Then, and where the hub fails or
+	// denies access, Pull returns what the cache has, and calls Warn. 0: HF_HUB_ETAG_TIMEOUT, in
+	// seconds, or ten seconds; less than 0: no limit but Idle.
 	Resolve time.Duration
 	// Warn is called if Pull returns what the cache has because the hub did not answer; nil: not.
 	Warn func(warning string)
-	// Client makes the requests; nil: http.DefaultClient. The token is sent only to Endpoint's host.
+	// Client makes the requests; nil: http.DefaultClient. The token is sent only to Endpoint's
+	// host.
 	Client *http.Client
 }
 
@@ -91,7 +95,8 @@ func (p *puller) settle() error {
 	return err
 }
 
-// patience returns how long to wait: d; if d is 0, the seconds in a variable of the environment, or else the default; without end if d is negative.
+// patience returns how long to wait: d; if d is 0, the seconds in a variable of the environment, or
+// else the default; without end if d is negative.
 func patience(d time.Duration, variable string, usual time.Duration) (time.Duration, error) {
 	if d != 0 {
 		if d < 0 {

@@ -25,7 +25,8 @@ import (
 // This file lists a repository and puts its files into the cache: blobs by their hashes, and a
 // folder of links to them for each commit.
 
-// ask returns what the hub says about the name: many times if the cache has nothing, or else once, for no longer than p.Resolve.
+// ask returns what the hub says about the name: many times if the cache has nothing, or else once,
+// for no longer than p.Resolve.
 func (p *puller) ask(ctx context.Context, have state) (commit string, files []file, err error) {
 	if have == absent {
 		return p.list(ctx, attempts)
@@ -94,7 +95,8 @@ func (p *puller) pinned() string {
 	return p.name.revision()
 }
 
-// commit returns the commit that the revision is or, as far as the cache knows, names; "" if the cache does not know it.
+// commit returns the commit that the revision is or, as far as the cache knows, names; "" if the
+// cache does not know it.
 func (p *puller) commit() string {
 	commit := p.pinned()
 	if text, err := regular.ReadFile(os.DirFS(filepath.Join(p.repo, "refs")), commit); err == nil {
@@ -173,7 +175,8 @@ func (p *puller) choose(files []file) ([]file, error) {
 	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(chosen, f.Path) }), nil
 }
 
-// pull downloads those files of a commit that are chosen and that the cache lacks, and returns the folder of the commit.
+// pull downloads those files of a commit that are chosen and that the cache lacks, and returns the
+// folder of the commit.
 func (p *puller) pull(ctx context.Context, commit string, all []file) (string, error) {
 	files, err := p.choose(all)
 	if err != nil {
@@ -255,7 +258,8 @@ func atOnce(ctx context.Context, files []file, do func(ctx context.Context, f fi
 	return context.Cause(ctx)
 }
 
-// link makes path a relative link to a blob, or a copy of it where links cannot be made, as on Windows without the right to make them.
+// link makes path a relative link to a blob, or a copy of it where links cannot be made, as on
+// Windows without the right to make them.
 func link(blob, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err

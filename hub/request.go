@@ -21,7 +21,8 @@ const attempts = 5
 // pause is how long to wait before the n-th attempt.
 var pause = func(n int) time.Duration { return time.Second << (n - 1) }
 
-// again calls do until it succeeds or fails with an error that is not temporary, at most attempts times.
+// again calls do until it succeeds or fails with an error that is not temporary, at most attempts
+// times.
 func again(ctx context.Context, attempts int, do func() error) (err error) {
 	for n := range attempts {
 		if n > 0 {
@@ -46,8 +47,9 @@ func passing(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errTransient, err)
 }
 
-// get requests the file at an address, from byte from on. The answer is the whole file (200) or, if from is not 0, possibly the rest (206).
-// The request ends with an error if the server sends nothing for p.Idle.
+// get requests the file at an address, from byte from on. The answer is the whole file (200) or, if
+// from is not 0, possibly the rest (206). The request ends with an error if the server sends
+// nothing for p.Idle.
 func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response, error) {
 	awake, stop := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(p.Idle, func() { stop(fmt.Errorf("it has sent nothing for %v", p.Idle)) })
@@ -83,7 +85,8 @@ func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response
 	return resp, nil
 }
 
-// A watched body ends with an error if a Read waits for longer than idle. Only waiting counts, not what the caller does with the data.
+// A watched body ends with an error if a Read waits for longer than idle. Only waiting counts, not
+// what the caller does with the data.
 type watched struct {
 	io.ReadCloser
 	ctx   context.Context // of the request
@@ -108,13 +111,14 @@ func (w *watched) Close() error {
 	return w.ReadCloser.Close()
 }
 
-// A redirectError says why a redirect is not followed. Another attempt would be led to the same place.
+// A redirectError says why a redirect is not followed. Another attempt would be led to the same
+// place.
 type redirectError struct{ error }
 
 func (e *redirectError) Unwrap() error { return e.error }
 
-// discreet returns c without the token in redirects to another host, port or scheme. http.Client by itself
-// also sends it to subdomains and to other ports, where the hub keeps large files.
+// discreet returns c without the token in redirects to another host, port or scheme. http.Client by
+// itself also sends it to subdomains and to other ports, where the hub keeps large files.
 func discreet(c *http.Client) *http.Client {
 	d := *c
 	d.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -136,7 +140,8 @@ func discreet(c *http.Client) *http.Client {
 	return &d
 }
 
-// The temporary errors are those of the server, and of a request for the rest of a file that has no more bytes.
+// The temporary errors are those of the server, and of a request for the rest of a file that has no
+// more bytes.
 var (
 	errTransient = fmt.Errorf("%w, perhaps for a moment", fault.ErrServer)
 	errRange     = fmt.Errorf("%w: no such range", errTransient)

@@ -29,8 +29,8 @@ type large struct {
 	Size   int64  `json:"size"`
 }
 
-// hash is that of the file, which also is the name of its blob: SHA-256 of large files, Git's
-// hash of small ones.
+// hash is that of the file, which also is the name of its blob: SHA-256 of large files, Git's hash
+// of small ones.
 func (f *file) hash() string {
 	if f.LFS != nil {
 		return f.LFS.SHA256
@@ -61,7 +61,8 @@ func every(dir string, files []file) bool {
 	})
 }
 
-// A tree is a file trees/COMMIT.json of the cache: all files of a commit, as huggingface_hub writes them from version 2 on.
+// A tree is a file trees/COMMIT.json of the cache: all files of a commit, as huggingface_hub writes
+// them from version 2 on.
 type tree struct {
 	Version int              `json:"format_version"`
 	Files   map[string]entry `json:"files"`
@@ -78,7 +79,8 @@ type entry struct {
 // treeVersion is the version of trees that are known.
 const treeVersion = 1
 
-// listed returns the files of a commit, if a model's folder in the cache lists them. Without a list that can be read, the files are unknown.
+// listed returns the files of a commit, if a model's folder in the cache lists them. Without a list
+// that can be read, the files are unknown.
 func listed(repo, commit string) ([]file, bool) {
 	text, err := regular.ReadFile(os.DirFS(filepath.Join(repo, "trees")), commit+".json")
 	if err != nil {

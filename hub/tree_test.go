@@ -62,8 +62,8 @@ func broken(t *testing.T, asked *atomic.Int32) map[string]hub.Options {
 	}
 }
 
-// TestBroken has a model in the cache, and a network that fails: a name is taken from the cache after a short time, with a warning, and a commit
-// without a question.
+// TestBroken has a model in the cache, and a network that fails: a name is taken from the cache
+// after a short time, with a warning, and a commit without a question.
 func TestBroken(t *testing.T) {
 	newFake(t)
 	defer hub.SetPause(func(int) time.Duration { return time.Hour })() // no second attempt
@@ -119,7 +119,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestDefinite: what the hub says for good, and the end of the context, count although the cache has the model.
+// TestDefinite: what the hub says for good, and the end of the context, count although the cache
+// has the model.
 func TestDefinite(t *testing.T) {
 	f := newFake(t)
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
@@ -146,8 +147,8 @@ func TestDefinite(t *testing.T) {
 	}
 }
 
-// TestTrees: the cache says which files a commit has. Where it does not, as after a pull by an older program, the hub is asked once; where files are
-// missing, they are pulled.
+// TestTrees: the cache says which files a commit has. Where it does not, as after a pull by an
+// older program, the hub is asked once; where files are missing, they are pulled.
 func TestTrees(t *testing.T) {
 	f := newFake(t)
 	defer hub.SetPause(func(int) time.Duration { return 0 })()

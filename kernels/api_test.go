@@ -20,8 +20,8 @@ type call struct {
 	args []any
 	// params has the parameters' names as in messages.
 	params string
-	// bad lists wrong arguments: the parameter, the wrong value, and the text
-	// that the message must contain after the function's name.
+	// bad lists wrong arguments: the parameter, the wrong value, and the text that the message must
+	// contain after the function's name.
 	bad []badArg
 }
 
@@ -33,15 +33,15 @@ type badArg struct {
 
 const huge = mem.MaxInt/2 + 1 // overflows when doubled
 
-// wrapped returns n plus a number that vanishes in a product with factor, a
-// power of two: without a check for overflow, the product would not change.
+// wrapped returns n plus a number that vanishes in a product with factor, a power of two: without a
+// check for overflow, the product would not change.
 func wrapped(n, factor int) int { return n + (mem.MaxInt/factor+1)*2 }
 
 // zeros returns an operand of n elements.
 func zeros(n int) []float32 { return make([]float32, n) }
 
-// sized returns wrong values of a size: a negative one, and one whose product
-// with any other size overflows.
+// sized returns wrong values of a size: a negative one, and one whose product with any other size
+// overflows.
 func sized(names ...string) (bad []badArg) {
 	for _, n := range names {
 		bad = append(bad, badArg{n, -1, n + " = -1, want at least 0"})
@@ -89,12 +89,12 @@ func cat(lists ...[]badArg) (all []badArg) {
 	return all
 }
 
-// apiSize has the sizes of the calls of the API: elementwise functions take n
-// elements, row kernels rows x cols, cols a power of two, and GEMM m, k and width.
+// apiSize has the sizes of the calls of the API: elementwise functions take n elements, row kernels
+// rows x cols, cols a power of two, and GEMM m, k and width.
 type apiSize struct{ n, rows, cols, m, width, k int }
 
-// apiCalls returns the whole API, the functions of the package and the methods of
-// threads, with right and wrong arguments.
+// apiCalls returns the whole API, the functions of the package and the methods of threads, with
+// right and wrong arguments.
 func apiCalls() []call {
 	return slices.Concat(
 		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),

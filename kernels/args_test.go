@@ -44,9 +44,8 @@ func panicOf(f func()) (text string) {
 	return ""
 }
 
-// TestArguments makes each argument of each function wrong in turn. The panic
-// must name the function, the argument, its value and the expected value, and
-// come before anything is written.
+// TestArguments makes each argument of each function wrong in turn. The panic must name the
+// function, the argument, its value and the expected value, and come before anything is written.
 func TestArguments(t *testing.T) {
 	tier := Active()
 	t.Cleanup(func() {
@@ -69,9 +68,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// with calls the function with one argument replaced. All slices that the
-// function may write hold a value that no function here returns; if one of them
-// changed before a panic, the panic says so.
+// with calls the function with one argument replaced. All slices that the function may write hold a
+// value that no function here returns; if one of them changed before a panic, the panic says so.
 func (c *call) with(param string, value any) {
 	args := slices.Clone(c.args)
 	var operands [][]float32
@@ -141,8 +139,8 @@ func isParams(arg any) bool {
 	return arg != nil && strings.HasSuffix(reflect.TypeOf(arg).Name(), "Params")
 }
 
-// outcome makes the call on copies of its outputs, and returns these and its
-// results. All other arguments are shared with other calls of c.
+// outcome makes the call on copies of its outputs, and returns these and its results. All other
+// arguments are shared with other calls of c.
 func (c *call) outcome() (all []any) {
 	args := slices.Clone(c.args)
 	for i, name := range strings.Fields(c.params) {
@@ -223,8 +221,8 @@ func TestArgumentsOfImportance(t *testing.T) {
 	}
 }
 
-// takesAnything has the functions that accept all arguments, or that report
-// wrong ones in another way.
+// takesAnything has the functions that accept all arguments, or that report wrong ones in another
+// way.
 var takesAnything = map[string]string{
 	"Threads.Run":     "fewer than one part is none",
 	"ParseISA":        "returns an error",
@@ -241,16 +239,16 @@ var takesAnything = map[string]string{
 	"Format.QuantizeBy": "importance must be numbers, and the table has none: TestArgumentsOfImportance",
 }
 
-// TestArgumentsCoverAPI fails for an exported function or method with
-// parameters that is not in the table.
+// TestArgumentsCoverAPI fails for an exported function or method with parameters that is not in the
+// table.
 func TestArgumentsCoverAPI(t *testing.T) {
 	covered := map[string]bool{}
 	for _, c := range apiCalls() {
 		key := strings.TrimPrefix(c.recv+"."+c.name, ".")
 		first := !covered[key]
 		covered[key] = true
-		// Every argument that can be wrong is made wrong. Functions that take
-		// all lengths from an input accept any length of it.
+		// Every argument that can be wrong is made wrong. Functions that take all lengths from an
+		// input accept any length of it.
 		changed := map[string]bool{}
 		for _, b := range c.bad {
 			changed[b.param] = true
@@ -306,8 +304,8 @@ func TestArgumentsCoverAPI(t *testing.T) {
 	}
 }
 
-// exportedFunctions parses the package's functions and methods. The name of a
-// method begins with the name of its type.
+// exportedFunctions parses the package's functions and methods. The name of a method begins with
+// the name of its type.
 func exportedFunctions(t *testing.T) map[string]*ast.FuncDecl {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

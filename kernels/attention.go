@@ -11,15 +11,14 @@ import (
 
 // This file has Attention: its contract, its parameters, and their defaults and checks.
 
-// Strides says where the rows of a tensor of [batch, heads, length, dim] lie:
-// element d of row i of head h of sequence b is at b*Batch + h*Head + i*Row + d.
-// The zero value stands for a contiguous tensor in that order, and of Sequences for [rows, heads, dim].
-// See also BLHD.
+// Strides says where the rows of a tensor of [batch, heads, length, dim] lie: element d of row i of
+// head h of sequence b is at b*Batch + h*Head + i*Row + d. The zero value stands for a contiguous
+// tensor in that order, and of Sequences for [rows, heads, dim]. See also BLHD.
 type Strides struct{ Batch, Head, Row int }
 
-// BLHD returns the strides of a tensor of [batch, length, heads, dim]. row is the distance
-// from a position to the next: heads*dim for a contiguous tensor, and 3*heads*dim for
-// queries, keys or values in a fused projection of [batch, length, 3*heads*dim].
+// BLHD returns the strides of a tensor of [batch, length, heads, dim]. row is the distance from a
+// position to the next: heads*dim for a contiguous tensor, and 3*heads*dim for queries, keys or
+// values in a fused projection of [batch, length, 3*heads*dim].
 func BLHD(length, row, dim int) Strides { return Strides{Batch: length * row, Head: dim, Row: row} }
 
 // EmptyRow chooses the output for a query that sees no key.
@@ -34,7 +33,8 @@ const (
 
 // AttentionParams are the arguments of Attention. Sizes are in elements.
 //
-// The zero value of KVHeads and of every field after it is a common choice, which the field's comment names.
+// The zero value of KVHeads and of every field after it is a common choice, which the field's
+// comment names.
 type AttentionParams struct {
 	Batch, Heads int
 	LenQ, LenK   int // queries and keys of a sequence
@@ -43,52 +43,59 @@ type AttentionParams struct {
 	Dst     []float32 // [Batch, Heads, LenQ, ValueDim] by DstStrides; overlaps nothing else
 	Q, K, V []float32 // [Batch, Heads or KVHeads, LenQ or LenK, HeadDim or ValueDim]
 
-	// DstStrides, QStrides, KStrides and VStrides say where the tensors lie.
-	// A fused projection of [batch, length, 3*d] is passed three times, as
-	// qkv, qkv[d:] and qkv[2*d:], with BLHD(length, 3*d, HeadDim).
+	// DstStrides, QStrides, KStrides and VStrides say where the tensors lie. A fused projection of
+	// [batch, length, 3*d] is passed three times, as qkv, qkv[d:] and qkv[2*d:], with BLHD(length,
+	// 3*d, HeadDim).
 	DstStrides, QStrides, KStrides, VStrides Strides
 
-	// Sequences, unless nil, describes each of the Batch sequences; LenQ, LenK and Past are then 0, and Batch strides are not used. Each
-	// sequence gets the same bits as in a call of its own. If lengths differ, the mask must not have terms with data for each query or key,
-	// and Weights must be nil.
+	// Sequences, unless nil, describes each of the Batch sequences; LenQ, LenK and Past are then 0,
+	// and Batch strides are not used. Each sequence gets the same bits as in a call of its own. If
+	// lengths differ, the mask must not have terms with data for each query or key, and Weights
+	// must be nil.
 	Sequences []AttentionSequence
-	// KPages and VPages, of KVHeads heads, have the keys and values of Sequences, in place of K and V.
+	// KPages and VPages, of KVHeads heads, have the keys and values of Sequences, in place of K and
+	// V.
 	KPages, VPages *Pages
-	// KVHeads divides Heads: query head h uses key and value head
-	// h/(Heads/KVHeads). 0 means Heads.
+	// KVHeads divides Heads: query head h uses key and value head h/(Heads/KVHeads). 0 means Heads.
 	KVHeads int
 	// ValueDim is the width of V and Dst. 0 means HeadDim.
 	ValueDim int
 	// Scale multiplies the scores. 0 means 1/sqrt(HeadDim).
 	Scale float32
-	// Past is the position of the first query: the number of keys before the queries, as in a cache. Windows, ALiBi and relative terms use
-	// it.
+	// Past is the position of the first query: the number of keys before the queries, as in a
+	// cache. Windows, ALiBi and relative terms use it.
 	Past int
 	// Mask says which keys each query sees, and may add biases.
 	Mask []MaskTerm
 	// Empty is the result for a query that sees no key.
 	Empty EmptyRow
-	// HeadMask, [Heads] or nil, multiplies each head's weights after the softmax, and therefore its output. Weights receives the weights
-	// before this product.
+	// HeadMask, [Heads] or nil, multiplies each head's weights after the softmax, and therefore its
+	// output. Weights receives the weights before this product.
 	HeadMask []float32
-	// Sinks, [Heads] or nil, has for each head the score of an additional key, which every query sees and whose value is 0: the weights of
-	// the other keys add up to less than 1. Empty is the result for a query that sees no other key.
+	// Sinks, [Heads] or nil, has for each head the score of an additional key, which every query
+	// sees and whose value is 0: the weights of the other keys add up to less than 1. Empty is the
+	// result for a query that sees no other key.
 	Sinks []float32
-	// Relative, unless nil, holds an embedding of HeadDim elements for each distance between positions from -(n-1) to n-1, n = (len/HeadDim
-	// + 1)/2. The product of the query with the embedding of its distance to the key is added to the score before the scaling (Shaw et al.
+	// Relative, unless nil, holds an embedding of HeadDim elements for each distance between
+	// positions from -(n-1) to n-1, n = (len/HeadDim + 1)/2. The product of the query with the
+	// embedding of its distance to the key is added to the score before the scaling (Shaw et al.
 	// 2018; relative_key in Hugging Face's BERT). It must have all distances that occur.
 	Relative []float32
-	// RelativeKeys also adds the product of the key with the embedding (Huang et al. 2020; relative_key_query).
+	// RelativeKeys also adds the product of the key with the embedding (Huang et al. 2020;
+	// relative_key_query).
 	RelativeKeys bool
-	// Weights, unless nil, receives the attention weights, contiguous [Batch, Heads, LenQ, LenK]. Such a call reads and writes all weights,
-	// and computes hidden keys too: it skips no tiles.
+	// Weights, unless nil, receives the attention weights, contiguous [Batch, Heads, LenQ, LenK].
+	// Such a call reads and writes all weights, and computes hidden keys too: it skips no tiles.
 	Weights []float32
-	// Int8 allows products of integers, as for packed matrices of FormatInt8. Scores are products of queries and keys in int8, with a scale
-	// for each row of a head. Attention weights become integers of 14 bits and values integers of 10 bits, with a scale for each column of
-	// a head and some keys. This applies to calls with heads of 32, 64 or 128 elements, more than 12 queries and more than 64 keys, with K
-	// and V, and without Relative, Sinks and Weights; other calls ignore Int8. An infinity in a query or key then gives NaN, and one in a
-	// value NaN or an infinity. Values of hidden keys should not be far larger than those of visible keys close to them, since they share
-	// scales. [AttentionParams.UsesInt8] reports whether a call is such a one.
+	// Int8 allows products of integers, as for packed matrices of FormatInt8. Scores are products
+	// of queries and keys in int8, with a scale for each row of a head. Attention weights become
+	// integers of 14 bits and values integers of 10 bits, with a scale for each column of a head
+	// and some keys. This applies to calls with heads of 32, 64 or 128 elements, more than 12
+	// queries and more than 64 keys, with K and V, and without Relative, Sinks and Weights; other
+	// calls ignore Int8. An infinity in a query or key then gives NaN, and one in a value NaN or an
+	// infinity. Values of hidden keys should not be far larger than those of visible keys close to
+	// them, since they share scales. [AttentionParams.UsesInt8] reports whether a call is such a
+	// one.
 	Int8 bool
 }
 
@@ -96,17 +103,20 @@ type AttentionParams struct {
 //
 //	Dst = softmax((Q*K' + relative)*Scale + bias, over visible keys) * V
 //
-// without holding the scores of all keys at once. It computes tiles of them, and keeps a running maximum and sum for each query
-// (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022, "FlashAttention"). The memory that
-// it needs in addition to its arguments does not depend on the lengths. It skips tiles that the mask hides completely.
+// without holding the scores of all keys at once. It computes tiles of them, and keeps a running
+// maximum and sum for each query (Milakov and Gimelshein 2018, "Online normalizer calculation for
+// softmax"; Dao et al. 2022, "FlashAttention"). The memory that it needs in addition to its
+// arguments does not depend on the lengths. It skips tiles that the mask hides completely.
 //
-// K and V are not copied as a whole. A NaN or an infinity in a query, key or value gives NaN where IEEE arithmetic does. Hidden keys
-// may hold anything. Their values must be finite, also in the format of their pages, if a nearby query sees keys close to them: such values
-// are multiplied by zero. See doc/numerics.md for the error.
+// K and V are not copied as a whole. A NaN or an infinity in a query, key or value gives NaN where
+// IEEE arithmetic does. Hidden keys may hold anything. Their values must be finite, also in the
+// format of their pages, if a nearby query sees keys close to them: such values are multiplied by
+// zero. See doc/numerics.md for the error.
 //
-// For decoding with a cache, keep keys and values in Pages, and pass Sequences. Appending a token sets one row. Or keep K and V as [batch,
-// KVHeads, capacity, dim], each head's rows one after the other, and pass LenK = the number of rows filled, with Strides{Batch:
-// KVHeads*capacity*dim, Head: capacity*dim, Row: dim}.
+// For decoding with a cache, keep keys and values in Pages, and pass Sequences. Appending a token
+// sets one row. Or keep K and V as [batch, KVHeads, capacity, dim], each head's rows one after the
+// other, and pass LenK = the number of rows filled, with Strides{Batch: KVHeads*capacity*dim, Head:
+// capacity*dim, Row: dim}.
 //
 // Attention panics if a size does not fit.
 func Attention(p AttentionParams) { Threads(1).Attention(p) }
@@ -118,8 +128,9 @@ func (t Threads) Attention(p AttentionParams) {
 	}
 }
 
-// UsesInt8 reports whether [Attention] computes with integers for these arguments, as Int8 allows it: for at least one of the Sequences, if
-// there are any. The answer is the same on every tier. UsesInt8 computes nothing, and panics where Attention does.
+// UsesInt8 reports whether [Attention] computes with integers for these arguments, as Int8 allows
+// it: for at least one of the Sequences, if there are any. The answer is the same on every tier.
+// UsesInt8 computes nothing, and panics where Attention does.
 func (p AttentionParams) UsesInt8() bool {
 	c := p.call()
 	return c != nil && c.UsesInt8()

@@ -7,8 +7,8 @@ import (
 )
 
 // BenchmarkAttention has the shapes batch x heads x queries x keys x dim of
-// doc/measurements/attention.md, contiguous, on the active tier, and one query on pages of 64 rows in every
-// format.
+// doc/measurements/attention.md, contiguous, on the active tier, and one query on pages of 64 rows
+// in every format.
 func BenchmarkAttention(b *testing.B) {
 	bench := func(name string, s [5]int, paged bool, f Format, threads Threads, mask ...MaskTerm) {
 		b.Run(fmt.Sprintf("%s=%dx%dx%dx%dx%d/threads=%d", name, s[0], s[1], s[2], s[3], s[4], threads), func(b *testing.B) {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkAttentionStreams is a step of many texts at a depth of 512: one query each, with 16 heads of 64 on
-// 8 heads of keys and values, in pages of several layers, together larger than the caches.
+// BenchmarkAttentionStreams is a step of many texts at a depth of 512: one query each, with 16
+// heads of 64 on 8 heads of keys and values, in pages of several layers, together larger than the
+// caches.
 func BenchmarkAttentionStreams(b *testing.B) {
 	const heads, kv, dim, depth, rows = 16, 8, 64, 512, 64
 	r := rand.New(rand.NewPCG(1, 2))

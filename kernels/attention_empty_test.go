@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestEmptyUniformHeadMask expects the mean of all values, times the head's factor, for a query that sees no
-// key. It tests each way to compute a head, query heads that share keys, and weights, to which the factor
-// does not apply.
+// TestEmptyUniformHeadMask expects the mean of all values, times the head's factor, for a query
+// that sees no key. It tests each way to compute a head, query heads that share keys, and weights,
+// to which the factor does not apply.
 func TestEmptyUniformHeadMask(t *testing.T) {
 	factors := []float32{2, 0.5, 0, -3}
 	eachISA(t, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestEmptyUniformHeadMask(t *testing.T) {
 	})
 }
 
-// TestNoFiniteScore expects a query whose scores are all -Inf to have the result of one that sees no key, with and without a mask, for each way
-// to compute a head.
+// TestNoFiniteScore expects a query whose scores are all -Inf to have the result of one that sees
+// no key, with and without a mask, for each way to compute a head.
 func TestNoFiniteScore(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, s := range [][2]int{{1, 2}, {4, 40}, {8, 36}, {40, 40}, {40, 70}, {1, 300}, {1, 3000}} {

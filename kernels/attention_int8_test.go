@@ -36,7 +36,8 @@ func int8Attention() map[string]AttentionParams {
 	return cases
 }
 
-// roundedRows returns x with each row of dim elements rounded to integers of at most 127 times a scale.
+// roundedRows returns x with each row of dim elements rounded to integers of at most 127 times a
+// scale.
 func roundedRows(x []float32, dim int) []float32 {
 	y := slices.Clone(x)
 	for row := range slices.Chunk(y, dim) {
@@ -48,8 +49,8 @@ func roundedRows(x []float32, dim int) []float32 {
 	return y
 }
 
-// TestAttentionInt8 compares results with the attention of rounded queries and keys. The bound is half a unit
-// of each value and of each weight.
+// TestAttentionInt8 compares results with the attention of rounded queries and keys. The bound is
+// half a unit of each value and of each weight.
 func TestAttentionInt8(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for name, p := range int8Attention() {
@@ -86,7 +87,8 @@ func TestAttentionInt8(t *testing.T) {
 	})
 }
 
-// TestUsesInt8 compares the answer with the bits of the call, for calls that may use integers and calls next to them.
+// TestUsesInt8 compares the answer with the bits of the call, for calls that may use integers and
+// calls next to them.
 func TestUsesInt8(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	call := func(lenQ, lenK, dim int) AttentionParams {
@@ -150,8 +152,8 @@ func TestAttentionInt8Bits(t *testing.T) {
 	})
 }
 
-// TestAttentionInt8Tiles expects the bits of pure Go from every configuration, for shapes on which tiles and
-// vectors may differ.
+// TestAttentionInt8Tiles expects the bits of pure Go from every configuration, for shapes on which
+// tiles and vectors may differ.
 func TestAttentionInt8Tiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, dim := range []int{32, 64, 128} {
@@ -192,7 +194,8 @@ func TestAttentionInt8Tiles(t *testing.T) {
 	}
 }
 
-// TestAttentionInt8Special: a NaN or an infinity makes every result that depends on it not finite, and no other one.
+// TestAttentionInt8Special: a NaN or an infinity makes every result that depends on it not finite,
+// and no other one.
 func TestAttentionInt8Special(t *testing.T) {
 	const n, dim = 80, 32
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

@@ -27,16 +27,16 @@ const (
 	inPages              // keys and values in pages
 )
 
-// closeTo allows for the rounding of scores that a bias makes large: half an
-// ulp of a score changes its exponential by that fraction.
+// closeTo allows for the rounding of scores that a bias makes large: half an ulp of a score changes
+// its exponential by that fraction.
 func closeTo(got float32, want, bias float64) bool {
 	g := float64(got)
 	return math.IsNaN(want) && math.IsNaN(g) || math.Abs(g-want) <= 5e-6*(1+math.Abs(want))*max(1, bias/16)
 }
 
-// oracle computes the call in float64, from the definitions: [Batch, Heads, LenQ,
-// ValueDim] and [Batch, Heads, LenQ, LenK]; and for each query the largest sum of
-// the absolute biases of a key that it sees.
+// oracle computes the call in float64, from the definitions: [Batch, Heads, LenQ, ValueDim] and
+// [Batch, Heads, LenQ, LenK]; and for each query the largest sum of the absolute biases of a key
+// that it sees.
 func oracle(p *AttentionParams) (out, weights, biases []float64) {
 	head := func(x []float32, s Strides, b, h, length, dim int) []float64 {
 		var y []float64
@@ -132,8 +132,8 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 	return out, weights, biases
 }
 
-// withSink changes the weights of a row from a softmax over the scores of the visible keys to one that
-// includes a sink.
+// withSink changes the weights of a row from a softmax over the scores of the visible keys to one
+// that includes a sink.
 func withSink(w []float64, sink float64, score func(j int) float64) {
 	for j, x := range w {
 		if x > 0 { // x = exp(score)/sum
@@ -147,8 +147,7 @@ func withSink(w []float64, sink float64, score func(j int) float64) {
 	}
 }
 
-// maskDefinition returns the bias and the visibility of key j for query i
-// under a term.
+// maskDefinition returns the bias and the visibility of key j for query i under a term.
 func maskDefinition(m MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visible bool) {
 	t, at := m.term, 0
 	for k, x := range [4]int{b, h, i, j} {

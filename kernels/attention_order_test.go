@@ -10,8 +10,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-// The order of attention: the result of a query is as defined in package order, on every tier, for any number
-// of threads, for any other queries in the call, and for keys and values in place or in pages.
+// The order of attention: the result of a query is as defined in package order, on every tier, for
+// any number of threads, for any other queries in the call, and for keys and values in place or in
+// pages.
 
 // attentionSetup is a call with one sequence.
 type attentionSetup struct {
@@ -99,7 +100,8 @@ func (s attentionSetup) params(kind string) AttentionParams {
 	return p
 }
 
-// inPages copies keys and values into pages, in random order, and sets K and V to the stored values.
+// inPages copies keys and values into pages, in random order, and sets K and V to the stored
+// values.
 func (s attentionSetup) inPages(p *AttentionParams) {
 	rows := 64
 	if s.rows > 0 {
@@ -133,8 +135,8 @@ func (s attentionSetup) filled(x []float32, pages *Pages, table []int32) *Pages 
 	return pages
 }
 
-// query returns the result that package order defines for a query of a head in a call whose scores are
-// dot products, or chains.
+// query returns the result that package order defines for a query of a head in a call whose scores
+// are dot products, or chains.
 func (s attentionSetup) query(p *AttentionParams, head, i int, dots bool) []float32 {
 	kv := head / (p.Heads / p.KVHeads)
 	query := slices.Clone(p.Q[i*p.QStrides.Row+head*s.dim:][:s.dim])

@@ -12,10 +12,12 @@ import (
 
 // This file has pages of keys and values, and the sequences of a call that attends to them.
 
-// Pages hold keys, or values, of many sequences, in pages of a fixed number of rows: as float32 in FormatF32, as 16 bits in FormatBF16 or
-// FormatF16, or in FormatInt8 as integers of at most 127 with a scale for each row of a head. An AttentionSequence lists the pages of a
-// sequence (Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving with PagedAttention"). Several goroutines may
-// set and read different pages, or different rows of a page, at the same time. One goroutine may call Grow at the same time as these.
+// Pages hold keys, or values, of many sequences, in pages of a fixed number of rows: as float32 in
+// FormatF32, as 16 bits in FormatBF16 or FormatF16, or in FormatInt8 as integers of at most 127
+// with a scale for each row of a head. An AttentionSequence lists the pages of a sequence (Kwon et
+// al. 2023, "Efficient Memory Management for Large Language Model Serving with PagedAttention").
+// Several goroutines may set and read different pages, or different rows of a page, at the same
+// time. One goroutine may call Grow at the same time as these.
 type Pages struct{ pages *kv.Pages }
 
 // NewPages returns an empty set of pages. Each page has rows rows of dim elements for each head.
@@ -24,8 +26,9 @@ func NewPages(f Format, heads, rows, dim int) *Pages {
 	return &Pages{kv.NewPages(weights.Format(f), heads, rows, dim)}
 }
 
-// NewKeyPages is NewPages for the keys of Attention. If rows is a multiple of 32 and dim is at most 4096, it stores them as the columns of
-// a product, which Attention multiplies in place. With NewPages results have the same bits, but take longer.
+// NewKeyPages is NewPages for the keys of Attention. If rows is a multiple of 32 and dim is at most
+// 4096, it stores them as the columns of a product, which Attention multiplies in place. With
+// NewPages results have the same bits, but take longer.
 func NewKeyPages(f Format, heads, rows, dim int) *Pages {
 	checkNewPages("NewKeyPages", f, heads, rows, dim)
 	return &Pages{kv.NewKeys(weights.Format(f), heads, rows, dim)}
@@ -64,8 +67,8 @@ func (p *Pages) Len() int { return p.pages.Len() }
 // Bytes returns the memory of a page.
 func (p *Pages) Bytes() int { return p.pages.Bytes() }
 
-// Grow increases the number of pages to n or slightly more, unless there are as many already. New pages hold zeros, and take memory once
-// they are set.
+// Grow increases the number of pages to n or slightly more, unless there are as many already. New
+// pages hold zeros, and take memory once they are set.
 func (p *Pages) Grow(n int) {
 	mem.CheckSize("Pages.Grow", "n", n)
 	mem.MulLen("Pages.Grow", n+7, max(p.Bytes(), 1))
@@ -82,8 +85,8 @@ func (p *Pages) at(fn, argPage string, page int, argRow string, row, n int) {
 	}
 }
 
-// Set sets a row of a page to x, [Heads, Dim], rounded to the format. A head's row with NaN or an infinity
-// is all NaN in FormatInt8.
+// Set sets a row of a page to x, [Heads, Dim], rounded to the format. A head's row with NaN or an
+// infinity is all NaN in FormatInt8.
 func (p *Pages) Set(page, row int, x []float32) {
 	const fn = "Pages.Set"
 	p.at(fn, "page", page, "row", row, 1)
@@ -117,11 +120,12 @@ func (p *Pages) Copy(page, from, n int) {
 type AttentionSequence struct {
 	LenQ, LenK int // queries and keys
 	Past       int // the position of the first query
-	// Query is the first row of its queries and outputs: query i of head h starts at (Query+i)*QStrides.Row + h*QStrides.Head, and its
-	// output at the same place with DstStrides. Key is the first row of its keys and values in the same way, where these are not in pages.
+	// Query is the first row of its queries and outputs: query i of head h starts at
+	// (Query+i)*QStrides.Row + h*QStrides.Head, and its output at the same place with DstStrides.
+	// Key is the first row of its keys and values in the same way, where these are not in pages.
 	Query, Key int
-	// Pages lists the pages of its keys and values, as many as LenK rows need: row j is row j%Rows of page
-	// Pages[j/Rows].
+	// Pages lists the pages of its keys and values, as many as LenK rows need: row j is row j%Rows
+	// of page Pages[j/Rows].
 	Pages []int32
 }
 

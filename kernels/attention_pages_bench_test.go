@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkAttentionPages has a sequence whose keys and values are in pages: steps of one query, a few
-// queries, and a prompt, with 8 query heads on 8, 4 and 2 heads of keys and values.
+// BenchmarkAttentionPages has a sequence whose keys and values are in pages: steps of one query, a
+// few queries, and a prompt, with 8 query heads on 8, 4 and 2 heads of keys and values.
 func BenchmarkAttentionPages(b *testing.B) {
 	const heads, rows = 8, 64
 	r := rand.New(rand.NewPCG(1, 2))

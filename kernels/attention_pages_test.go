@@ -20,8 +20,8 @@ type paged struct {
 	heads, lenK int
 }
 
-// inPagesOf copies a tensor of [batch, heads, lenK, dim] into pages, in any order, and sets s to the strides
-// of the tensor of stored values.
+// inPagesOf copies a tensor of [batch, heads, lenK, dim] into pages, in any order, and sets s to
+// the strides of the tensor of stored values.
 func inPagesOf(r *rand.Rand, f Format, rows, batch, heads, lenK, dim int, x []float32, s *Strides) paged {
 	p := paged{heads: heads, lenK: lenK, tables: make([][]int32, batch)}
 	need := (lenK + rows - 1) / rows
@@ -61,8 +61,8 @@ func (p paged) fill(pages *Pages, x []float32, s *Strides) paged {
 	return p
 }
 
-// TestAttentionSequences is TestAttention with the data of each sequence, and with keys and values as
-// tensors or in pages: results are those of the stored numbers.
+// TestAttentionSequences is TestAttention with the data of each sequence, and with keys and values
+// as tensors or in pages: results are those of the stored numbers.
 func TestAttentionSequences(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, small := range []bool{false, true} {
@@ -112,8 +112,8 @@ func TestAttentionSequences(t *testing.T) {
 	})
 }
 
-// TestAttentionOfManySequences: each of many sequences of different lengths, some of them long enough for
-// splits, has the same bits as in a call of its own, on any number of threads.
+// TestAttentionOfManySequences: each of many sequences of different lengths, some of them long
+// enough for splits, has the same bits as in a call of its own, on any number of threads.
 func TestAttentionOfManySequences(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	const heads, kvHeads, dim, rows = 4, 2, 24, 16

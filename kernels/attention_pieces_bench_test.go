@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkAttentionPieces has a piece of a prompt on the keys before it, with heads of 64 in groups that
-// share one head of keys and values, in pages of several layers, together larger than the caches.
+// BenchmarkAttentionPieces has a piece of a prompt on the keys before it, with heads of 64 in
+// groups that share one head of keys and values, in pages of several layers, together larger than
+// the caches.
 func BenchmarkAttentionPieces(b *testing.B) {
 	const dim, rows, layers = 64, 64, 4
 	r := rand.New(rand.NewPCG(1, 2))

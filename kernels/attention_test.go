@@ -17,8 +17,8 @@ import (
 
 // Tests of attention.
 
-// run makes random operands for a case whose sizes, strides and masks are set,
-// calls Attention, and compares the result with the oracle, head by head.
+// run makes random operands for a case whose sizes, strides and masks are set, calls Attention, and
+// compares the result with the oracle, head by head.
 func (c attentionCase) run(t *testing.T, threads Threads) {
 	t.Helper()
 	p := c.p
@@ -273,8 +273,8 @@ func TestAttention(t *testing.T) {
 	})
 }
 
-// TestAttentionWide has heads that are wide enough to make tiles shrink, and to
-// take more than one call of the assembly for short sequences.
+// TestAttentionWide has heads that are wide enough to make tiles shrink, and to take more than one
+// call of the assembly for short sequences.
 func TestAttentionWide(t *testing.T) {
 	if testenv.Slow() {
 		t.Skip("too many elements for emulators")
@@ -287,8 +287,8 @@ func TestAttentionWide(t *testing.T) {
 	})
 }
 
-// TestAttentionThreads: results do not depend on the number of threads, bit for
-// bit, in any of the ways that the work is cut.
+// TestAttentionThreads: results do not depend on the number of threads, bit for bit, in any of the
+// ways that the work is cut.
 func TestAttentionThreads(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -325,8 +325,7 @@ func TestAttentionThreads(t *testing.T) {
 	}
 }
 
-// TestAttentionCausalLeak: keys after a query's position do not change its
-// result, bit for bit.
+// TestAttentionCausalLeak: keys after a query's position do not change its result, bit for bit.
 func TestAttentionCausalLeak(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, s := range [][3]int{{40, 40, 0}, {300, 300, 0}, {7, 207, 200}, {1, 50, 20}, {2, 2000, 1000}} {

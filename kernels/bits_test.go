@@ -1,7 +1,7 @@
 package kernels
 
-// The same results everywhere: float32 results have the same bits on every tier. testdata/float32_bits.txt
-// has a checksum of them.
+// The same results everywhere: float32 results have the same bits on every tier.
+// testdata/float32_bits.txt has a checksum of them.
 
 import (
 	"flag"
@@ -29,8 +29,8 @@ type bitCase struct {
 	result         func() []float32
 }
 
-// kindsOfNumbers has functions that fill a slice. They use no function that may differ
-// between machines.
+// kindsOfNumbers has functions that fill a slice. They use no function that may differ between
+// machines.
 var kindsOfNumbers = map[string]func(r *rand.Rand, x []float32){
 	"plain": func(r *rand.Rand, x []float32) {
 		for i := range x {

@@ -1,7 +1,8 @@
 package kernels
 
-// The catalogue: calls of every function of the package with drawn sizes and numbers, among them those at which machines tend to differ.
-// testdata/catalogue_bits.txt has one checksum for each function, which every tier must give for any number of threads.
+// The catalogue: calls of every function of the package with drawn sizes and numbers, among them
+// those at which machines tend to differ. testdata/catalogue_bits.txt has one checksum for each
+// function, which every tier must give for any number of threads.
 
 import (
 	"flag"
@@ -159,7 +160,8 @@ func (d *draw) copied(x []float32) []float32 {
 	return y
 }
 
-// operation is a function of the package with drawn arguments. compute returns all results: it may be called several times.
+// operation is a function of the package with drawn arguments. compute returns all results: it may
+// be called several times.
 type operation func(d *draw) (compute func(t Threads) []float32)
 
 // catalogue has the functions by name.
@@ -454,7 +456,8 @@ func (d *draw) matrix(f Format, n, k int) func() *PackedB {
 	}
 }
 
-// format returns a format with which results do not depend on the machine, and a possible k near the given one.
+// format returns a format with which results do not depend on the machine, and a possible k near
+// the given one.
 func (d *draw) format(k int) (f Format, steps int) {
 	f = of(d, FormatF32, FormatF32, FormatF16, FormatBF16, FormatInt8, blockFormats[d.IntN(len(blockFormats))])
 	elements, _ := f.Block()
@@ -677,8 +680,8 @@ func drawPages(d *draw) func(t Threads) []float32 {
 	}
 }
 
-// callCatalogue calls a function once for each of some numbers of calls, and hands on the results. These are the same for all numbers of
-// threads.
+// callCatalogue calls a function once for each of some numbers of calls, and hands on the results.
+// These are the same for all numbers of threads.
 func callCatalogue(t *testing.T, f operation, first, calls int, result func(call int, x []float32)) {
 	counts := []Threads{2, 3, 7}
 	if testenv.Slow() {

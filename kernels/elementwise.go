@@ -6,11 +6,12 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// This file has activations and other functions that work element by element, on slices of equal length. dst may be one of the inputs, but
-// must not overlap one partly. As methods of Threads they run on several threads.
+// This file has activations and other functions that work element by element, on slices of equal
+// length. dst may be one of the inputs, but must not overlap one partly. As methods of Threads they
+// run on several threads.
 
-// Exp sets dst[i] = exp(x[i]), within 1.5 ULP, denormal results included.
-// exp(+Inf) = +Inf, exp(-Inf) = 0, exp(NaN) = NaN.
+// Exp sets dst[i] = exp(x[i]), within 1.5 ULP, denormal results included. exp(+Inf) = +Inf,
+// exp(-Inf) = 0, exp(NaN) = NaN.
 func Exp(dst, x []float32) { Threads(1).Exp(dst, x) }
 
 // Exp is the function [Exp] on up to t threads.
@@ -28,9 +29,8 @@ func (t Threads) ReLU(dst, x []float32) {
 	row.Unary(int(t), simd.ReLUVec, simd.KernelReLUVec, dst, x)
 }
 
-// GELU sets dst[i] = x*Phi(x), the erf form of Hendrycks and Gimpel (2016):
-// within 4 ULP for x >= 0, and within 2e-7*max(1, |x|) everywhere.
-// GELU(-Inf) = -0, the limit.
+// GELU sets dst[i] = x*Phi(x), the erf form of Hendrycks and Gimpel (2016): within 4 ULP for x >=
+// 0, and within 2e-7*max(1, |x|) everywhere. GELU(-Inf) = -0, the limit.
 func GELU(dst, x []float32) { Threads(1).GELU(dst, x) }
 
 // GELU is the function [GELU] on up to t threads.
@@ -39,8 +39,8 @@ func (t Threads) GELU(dst, x []float32) {
 	row.Unary(int(t), simd.GELUVec, simd.KernelGELUVec, dst, x)
 }
 
-// GELUTanh sets dst[i] = 0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3))),
-// the tanh form of GELU, within 2e-7*max(1, |x|). GELUTanh(-Inf) = -0.
+// GELUTanh sets dst[i] = 0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3))), the tanh form of GELU,
+// within 2e-7*max(1, |x|). GELUTanh(-Inf) = -0.
 func GELUTanh(dst, x []float32) { Threads(1).GELUTanh(dst, x) }
 
 // GELUTanh is the function [GELUTanh] on up to t threads.
@@ -49,8 +49,8 @@ func (t Threads) GELUTanh(dst, x []float32) {
 	row.Unary(int(t), simd.GELUTanhVec, simd.KernelGELUTanhVec, dst, x)
 }
 
-// SiLU sets dst[i] = x/(1 + exp(-x)), within 4 ULP where the result is a
-// normal number. SiLU(-Inf) = -0, the limit.
+// SiLU sets dst[i] = x/(1 + exp(-x)), within 4 ULP where the result is a normal number. SiLU(-Inf) =
+// -0, the limit.
 func SiLU(dst, x []float32) { Threads(1).SiLU(dst, x) }
 
 // SiLU is the function [SiLU] on up to t threads.
@@ -59,8 +59,7 @@ func (t Threads) SiLU(dst, x []float32) {
 	row.Unary(int(t), simd.SiLUVec, simd.KernelSiLUVec, dst, x)
 }
 
-// Sigmoid sets dst[i] = 1/(1 + exp(-x)), within 4 ULP where the result is a
-// normal number.
+// Sigmoid sets dst[i] = 1/(1 + exp(-x)), within 4 ULP where the result is a normal number.
 func Sigmoid(dst, x []float32) { Threads(1).Sigmoid(dst, x) }
 
 // Sigmoid is the function [Sigmoid] on up to t threads.

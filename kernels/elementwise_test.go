@@ -53,10 +53,10 @@ var elementwiseCases = []elementwiseCase{
 	{"Erf", Erf, math.Erf, ulps(5), map[float32]float32{inf32: 1, -inf32: -1, 0: 0, negZero: negZero}},
 }
 
-// TestElementwiseBounds runs every function over a sample of the float32
-// arguments. With AVOFORMER_LONG, on the machine's own tier, it takes all of them from 2^-25
-// to 2^8, of both signs, and one in 31 of the others, where all functions are near a constant or a
-// multiple of their argument.
+// TestElementwiseBounds runs every function over a sample of the float32 arguments. With
+// AVOFORMER_LONG, on the machine's own tier, it takes all of them from 2^-25 to 2^8, of both signs,
+// and one in 31 of the others, where all functions are near a constant or a multiple of their
+// argument.
 func TestElementwiseBounds(t *testing.T) {
 	own := simd.Active()
 	eachISA(t, func(t *testing.T) {
@@ -89,7 +89,8 @@ func (l *largest) add(error float64, at float32) {
 	}
 }
 
-// checkBounds checks every stride-th float32 argument on all threads. It logs the largest errors in parts of the bound, and in ULP.
+// checkBounds checks every stride-th float32 argument on all threads. It logs the largest errors in
+// parts of the bound, and in ULP.
 func checkBounds(t *testing.T, c elementwiseCase, stride uint64) {
 	const block = 1 << 12
 	var mu sync.Mutex
@@ -103,8 +104,8 @@ func checkBounds(t *testing.T, c elementwiseCase, stride uint64) {
 		for b := first; b < min(first+block*stride, 1<<32); b += step {
 			x = append(x, math.Float32frombits(uint32(b)))
 		}
-		// In runs of every length up to four vectors, so that unrolled loops,
-		// single vectors and tails all process all magnitudes.
+		// In runs of every length up to four vectors, so that unrolled loops, single vectors and
+		// tails all process all magnitudes.
 		for from, run := 0, int(first/stride/block); from < len(x); {
 			run = run%67 + 1
 			to := min(from+run, len(x))

@@ -15,8 +15,8 @@ import (
 
 // Sizes of 0 together with sizes beyond all memory, and matrices that share elements.
 
-// TestNoElements makes calls on matrices without elements, with as many rows or columns as an
-// int can count: they return immediately, and allocate nothing for the missing elements.
+// TestNoElements makes calls on matrices without elements, with as many rows or columns as an int
+// can count: they return immediately, and allocate nothing for the missing elements.
 func TestNoElements(t *testing.T) {
 	for _, s := range [][2]int{{mem.MaxInt / 4, 0}, {0, mem.MaxInt / 4}, {0, 1 << 30}} {
 		rows, cols := s[0], s[1]
@@ -59,8 +59,9 @@ func TestNoElements(t *testing.T) {
 	}
 }
 
-// TestNormsWithoutWeights: rows that are normalised in pieces have the same results without weight and
-// bias as with ones and zeros, and the vectors that calls share are not longer than other rows need.
+// TestNormsWithoutWeights: rows that are normalised in pieces have the same results without weight
+// and bias as with ones and zeros, and the vectors that calls share are not longer than other rows
+// need.
 func TestNormsWithoutWeights(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		const cols = 2*row.NormElements + 77
@@ -112,8 +113,8 @@ func TestPackWithoutK(t *testing.T) {
 	})
 }
 
-// TestOverlap compares the strides that GemmBatched refuses with an enumeration of
-// the elements of C.
+// TestOverlap compares the strides that GemmBatched refuses with an enumeration of the elements of
+// C.
 func TestOverlap(t *testing.T) {
 	for batch := 1; batch <= 5; batch++ {
 		for m := 1; m <= 4; m++ {

@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// C = A*B of BLAS, and with the second operand stored transposed, as torch.nn.Linear stores weights.
+// C = A*B of BLAS, and with the second operand stored transposed, as torch.nn.Linear stores
+// weights.
 func ExampleGemm() {
 	a := []float32{1, 2, 3, 4, 5, 6} // 2 x 3
 	b := []float32{1, 0, 1, 1, 0, 1} // 3 x 2
@@ -38,8 +39,8 @@ func ExampleGemmBatched() {
 	// Output: [12 34]
 }
 
-// Weights are packed once. What follows the product, a bias, an activation and the residual connection, is
-// done while its result is in cache.
+// Weights are packed once. What follows the product, a bias, an activation and the residual
+// connection, is done while its result is in cache.
 func ExamplePackB() {
 	w := []float32{1, 0, -1, 2, 1, 1} // 2 x 3
 	b := kernels.PackB(kernels.NoTrans, 3, 2, w, 3)
@@ -109,7 +110,8 @@ func ExamplePackBBlocks() {
 	// [-16.0 -15.0 -14.0 -13.0]
 }
 
-// The packed elements may lie in memory of the caller, such as a file that is mapped, where the layout is the same.
+// The packed elements may lie in memory of the caller, such as a file that is mapped, where the
+// layout is the same.
 func ExamplePackedIn() {
 	w := []float32{1, 2, 3, 4, 5, 6} // 2 x 3, B transposed
 	packed := kernels.PackBRows(kernels.FormatF32, 2, 3, func(j int, dst []float32) { copy(dst, w[3*j:]) })
@@ -142,8 +144,8 @@ func ExampleNewPacker() {
 	// Output: 3 x 40 [117 118 119]
 }
 
-// A mixture of experts: rows are gathered by their expert, all products are one call, and each row's results are
-// added up with their weights.
+// A mixture of experts: rows are gathered by their expert, all products are one call, and each
+// row's results are added up with their weights.
 func ExampleGemmGrouped() {
 	x := []float32{1, 2, 3} // three rows of one element
 	experts := []*kernels.PackedB{
@@ -209,8 +211,8 @@ func ExampleSoftmax() {
 	// [-2.4076 -1.4076 -0.4076 -1.0986 -1.0986 -1.0986]
 }
 
-// A mask is terms, all of which must admit a key; biases add up. Here are the weights of four queries on four keys
-// whose scores are all 0.
+// A mask is terms, all of which must admit a key; biases add up. Here are the weights of four
+// queries on four keys whose scores are all 0.
 func ExampleMaskedSoftmax() {
 	const n = 4
 	for _, c := range []struct {
@@ -241,7 +243,8 @@ func ExampleMaskedSoftmax() {
 	// both     last query [0.03 0.09 0.24 0.64]
 }
 
-// Causal attention of two heads on a fused projection: queries, keys and values lie side by side in the rows.
+// Causal attention of two heads on a fused projection: queries, keys and values lie side by side in
+// the rows.
 func ExampleAttention() {
 	const length, heads, dim = 3, 2, 2
 	qkv := make([]float32, length*3*heads*dim)
@@ -267,7 +270,8 @@ func ExampleAttention() {
 	// [10.0 11.0 12.0 13.0]
 }
 
-// Decoding with keys and values in pages, which a sequence has wherever they are: the new token attends to three rows.
+// Decoding with keys and values in pages, which a sequence has wherever they are: the new token
+// attends to three rows.
 func ExampleNewPages() {
 	const heads, rows, dim = 1, 2, 4
 	keys, values := kernels.NewKeyPages(kernels.FormatF16, heads, rows, dim), kernels.NewPages(kernels.FormatF16, heads, rows, dim)
@@ -315,7 +319,8 @@ func ExampleGELU() {
 	// Softplus [0.313 0.693 2.127]
 }
 
-// Three rows pass through a state that each of them halves first. The fourth finds it where they left it.
+// Three rows pass through a state that each of them halves first. The fourth finds it where they
+// left it.
 func ExampleRecurrence() {
 	p := kernels.RecurrenceParams{
 		Rows: 3, Heads: 1, KeyHeads: 1, KeyDim: 1, ValueDim: 2,

@@ -4,7 +4,8 @@ import (
 	"fmt"
 )
 
-// The functions for the mixture of experts in package transformer, with wrong values for their arguments.
+// The functions for the mixture of experts in package transformer, with wrong values for their
+// arguments.
 
 func expertsAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []call) {
 	rows, cols := size.rows, size.cols

@@ -14,8 +14,8 @@ import (
 // mMaxRows is more than the rows of any matrix.
 const mMaxRows = mem.MaxInt / 2
 
-// TestGemmGrouped expects the bits of GemmPacked for each group, on any number of threads, with and without a
-// bias, also with groups that are empty or have no elements.
+// TestGemmGrouped expects the bits of GemmPacked for each group, on any number of threads, with and
+// without a bias, also with groups that are empty or have no elements.
 func TestGemmGrouped(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -113,7 +113,8 @@ func TestGather(t *testing.T) {
 	})
 }
 
-// TestGLU compares with the formula in float64, with gates and ups that are limited, infinite and NaN.
+// TestGLU compares with the formula in float64, with gates and ups that are limited, infinite and
+// NaN.
 func TestGLU(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// TestNormsOfFarRows has rows near both ends of the range: their squares are infinite or lost. It compares them with float64, in which
-// they are neither.
+// TestNormsOfFarRows has rows near both ends of the range: their squares are infinite or lost. It
+// compares them with float64, in which they are neither.
 func TestNormsOfFarRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 62))
 	rows := [][]float32{{3e19, -3e19, 1e19, 2e19}, {3e38, -3e38, 1e38, 2e38}, {3.4e38, -3.4e38}, {1e-25, 2e-25, -1e-25, 5e-26}, {3e38}, {1e-38, 2e-38, 3e-38}}
@@ -72,8 +72,8 @@ func TestNormsOfFarRows(t *testing.T) {
 	})
 }
 
-// TestNormsOfEqualElements expects the bias for rows of equal elements, of any size and also without eps, and NaN for
-// rows with an infinity.
+// TestNormsOfEqualElements expects the bias for rows of equal elements, of any size and also
+// without eps, and NaN for rows with an infinity.
 func TestNormsOfEqualElements(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, n := range []int{1, 3, 16, 17, 40, 160, 600, row.NormElements + 1} {

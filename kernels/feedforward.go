@@ -14,7 +14,8 @@ type FeedForwardParams struct {
 	Rows int
 	X    []float32 // rows of Up.K() elements, LdX apart
 	LdX  int
-	// Gate, Up and Down are matrices of FormatInt8: D x H twice, and H x N. Without a gate, Gate is nil.
+	// Gate, Up and Down are matrices of FormatInt8: D x H twice, and H x N. Without a gate, Gate is
+	// nil.
 	Gate, Up, Down *PackedB
 	GateBias       []float32  // [H], or nil
 	UpBias         []float32  // [H], or nil
@@ -26,15 +27,17 @@ type FeedForwardParams struct {
 	LdDst          int
 }
 
-// FeedForward computes the position-wise feed-forward network of an encoder (Vaswani et al., 2017), or with a gate its gated variant
-// (Shazeer, 2020, "GLU Variants Improve Transformer"), with weights of FormatInt8:
+// FeedForward computes the position-wise feed-forward network of an encoder (Vaswani et al., 2017),
+// or with a gate its gated variant (Shazeer, 2020, "GLU Variants Improve Transformer"), with
+// weights of FormatInt8:
 //
 //	Dst = Activation(X*Up + UpBias)*Down + DownBias + Residual
 //	Dst = (Activation(X*Gate + GateBias) * (X*Up + UpBias))*Down + DownBias + Residual
 //
-// Results have the bits of [GemmPacked] for each product and [Mul] for the gate. Each thread takes bands of rows through all products:
-// hidden values become integers while they are in its caches, and take no memory of the caller. With few rows for each thread GemmPacked is
-// faster, because it divides columns among threads too.
+// Results have the bits of [GemmPacked] for each product and [Mul] for the gate. Each thread takes
+// bands of rows through all products: hidden values become integers while they are in its caches,
+// and take no memory of the caller. With few rows for each thread GemmPacked is faster, because it
+// divides columns among threads too.
 func FeedForward(p FeedForwardParams) { Threads(1).FeedForward(p) }
 
 // FeedForward is the function [FeedForward] on up to t threads.

@@ -50,8 +50,8 @@ func (p FeedForwardParams) products() []float32 {
 	return dst
 }
 
-// TestFeedForward expects the bits of consecutive products, for any number of threads and of rows at a time,
-// with a gate that has the balance of the other matrix or its own.
+// TestFeedForward expects the bits of consecutive products, for any number of threads and of rows
+// at a time, with a gate that has the balance of the other matrix or its own.
 func TestFeedForward(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// The targets make the arguments of a kernel from bytes, run it on every tier,
-// and compare with the float64 oracle. All bytes make valid arguments.
+// The targets make the arguments of a kernel from bytes, run it on every tier, and compare with the
+// float64 oracle. All bytes make valid arguments.
 
 // source reads arguments from bytes. After the last byte it returns zeros.
 type source []byte
@@ -30,8 +30,8 @@ func (s *source) byte() byte {
 // upTo returns a number in [0, n], n < 256.
 func (s *source) upTo(n int) int { return int(s.byte()) % (n + 1) }
 
-// float returns a number of moderate size, or any bits of a float32 after the byte
-// 0xff, which also occurs in the largest NaN.
+// float returns a number of moderate size, or any bits of a float32 after the byte 0xff, which also
+// occurs in the largest NaN.
 func (s *source) float() float32 {
 	b := s.byte()
 	if b != 0xff {
@@ -78,8 +78,8 @@ func onAllTiers(t *testing.T, f func(isa ISA)) {
 	}
 }
 
-// within reports whether got equals want within bound. If the exact result is
-// too large for a float32, got may be infinite, or NaN after a cancellation.
+// within reports whether got equals want within bound. If the exact result is too large for a
+// float32, got may be infinite, or NaN after a cancellation.
 func within(got float32, want, bound float64) bool {
 	g := float64(got)
 	switch {
@@ -146,8 +146,8 @@ func FuzzGemm(f *testing.F) {
 		}
 		ref.Gemm(bool(transA), bool(transB), m, n, kk, float64(alpha), ref.Widen(a), lda, ref.Widen(b), ldb, float64(beta), wide, ldc)
 		ref.GemmAbs(bool(transA), bool(transB), m, n, kk, float64(alpha), ref.Widen(a), lda, ref.Widen(b), ldb, float64(beta), size, ldc)
-		// A float32 may overflow in a step although the result does not, because
-		// alpha multiplies A, or B, or the sum: then the result is not checked.
+		// A float32 may overflow in a step although the result does not, because alpha multiplies
+		// A, or B, or the sum: then the result is not checked.
 		limit := math.MaxFloat32 / max(1, math.Abs(float64(alpha)), 1/math.Abs(float64(alpha)))
 		// For the same reason a rounded denormal alpha*a may multiply a large b.
 		denormal := 1 + math.Abs(float64(alpha))

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// This file has weighted sums of rows that an index picks from a matrix, and gated linear units: the parts of a mixture of experts that are
-// not products.
+// This file has weighted sums of rows that an index picks from a matrix, and gated linear units:
+// the parts of a mixture of experts that are not products.
 
 // GatherParams are the arguments of Gather.
 type GatherParams struct {
@@ -21,8 +21,9 @@ type GatherParams struct {
 	Residual   []float32 // [Rows, Cols], or nil: 0. May be Dst.
 }
 
-// Gather sets each row of Dst to the row of Residual plus the weighted sum of n rows of X, added up in the order of Index, as
-// torch.nn.functional.embedding_bag does with the mode sum. With n = 1, and without Weight and Residual, it copies rows.
+// Gather sets each row of Dst to the row of Residual plus the weighted sum of n rows of X, added up
+// in the order of Index, as torch.nn.functional.embedding_bag does with the mode sum. With n = 1,
+// and without Weight and Residual, it copies rows.
 func Gather(p GatherParams) { Threads(1).Gather(p) }
 
 // Gather is the function [Gather] on up to t threads.
@@ -66,8 +67,9 @@ type GLUParams struct {
 	Offset float32
 }
 
-// GLU sets Dst to activation(gate)*up, a gated linear unit (Shazeer 2020, "GLU Variants Improve Transformer"). With ActSiLU it is
-// SwiGLU. With Sharpness, Limit and Offset it is the unit of gpt-oss.
+// GLU sets Dst to activation(gate)*up, a gated linear unit (Shazeer 2020, "GLU Variants Improve
+// Transformer"). With ActSiLU it is SwiGLU. With Sharpness, Limit and Offset it is the unit of
+// gpt-oss.
 func GLU(p GLUParams) { Threads(1).GLU(p) }
 
 // GLU is the function [GLU] on up to t threads.

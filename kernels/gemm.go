@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/product"
 )
 
-// This file has products of two matrices in the caller's memory, or of a batch of them: contracts, and checks of
-// arguments.
+// This file has products of two matrices in the caller's memory, or of a batch of them: contracts,
+// and checks of arguments.
 
 // Transpose says whether a matrix enters a product as stored or transposed.
 type Transpose bool
@@ -21,13 +21,13 @@ const (
 
 // Gemm computes C = alpha*op(A)*op(B) + beta*C for row-major matrices.
 //
-// op(A) is m x k, op(B) is k x n and C is m x n. A is stored m x k with rows lda
-// apart, or k x m with transA = Trans; B is stored k x n with rows ldb apart, or
-// n x k with transB = Trans (the layout of torch.nn.Linear weights). C must not
-// overlap A or B.
+// op(A) is m x k, op(B) is k x n and C is m x n. A is stored m x k with rows lda apart, or k x m
+// with transA = Trans; B is stored k x n with rows ldb apart, or n x k with transB = Trans (the
+// layout of torch.nn.Linear weights). C must not overlap A or B.
 //
-// If beta is 0, C is not read, and may hold any values. If alpha or k is 0, A and B are not read. The error of an element is at
-// most k*eps*sum|a||b|*|alpha| plus the rounding of the final sum; see doc/numerics.md.
+// If beta is 0, C is not read, and may hold any values. If alpha or k is 0, A and B are not read.
+// The error of an element is at most k*eps*sum|a||b|*|alpha| plus the rounding of the final sum;
+// see doc/numerics.md.
 //
 // Gemm panics if a size is negative or a slice too short.
 func Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
@@ -70,10 +70,11 @@ type GemmBatchedParams struct {
 	LdC, StrideC int
 }
 
-// GemmBatched computes Batch products of one shape, C_i = Alpha*op(A_i)*op(B_i) + Beta*C_i. Their matrices begin StrideA, StrideB and
-// StrideC elements apart. It is meant for the heads of attention, which together are enough work for several threads. A stride may be
-// smaller than a matrix: heads can be columns of one matrix. StrideA or StrideB may be 0: all products then share an operand. No element of
-// C may belong to two products. The rest is as in Gemm.
+// GemmBatched computes Batch products of one shape, C_i = Alpha*op(A_i)*op(B_i) + Beta*C_i. Their
+// matrices begin StrideA, StrideB and StrideC elements apart. It is meant for the heads of
+// attention, which together are enough work for several threads. A stride may be smaller than a
+// matrix: heads can be columns of one matrix. StrideA or StrideB may be 0: all products then share
+// an operand. No element of C may belong to two products. The rest is as in Gemm.
 func GemmBatched(p GemmBatchedParams) { Threads(1).GemmBatched(p) }
 
 // GemmBatched is the function GemmBatched on up to t threads.
@@ -117,11 +118,12 @@ func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 	}
 }
 
-// overlap reports whether any two of a batch of m x n matrices share an element. The matrices begin stride elements apart, their
-// rows are ld apart.
+// overlap reports whether any two of a batch of m x n matrices share an element. The matrices begin
+// stride elements apart, their rows are ld apart.
 func overlap(batch, m, n, ld, stride int) bool {
-	// Matrix i begins "rows" rows and "past" elements, fewer than ld, after the first one. The two share an element if a row of
-	// matrix i begins within a row of the first one, or ends within the next row.
+	// Matrix i begins "rows" rows and "past" elements, fewer than ld, after the first one. The two
+	// share an element if a row of matrix i begins within a row of the first one, or ends within
+	// the next row.
 	rows, past := 0, 0
 	for range batch - 1 {
 		rows, past = rows+stride/ld, past+stride%ld

@@ -27,7 +27,8 @@ var fastCases = []fastCase{
 	{33, 48, 20, 1, 1, ""}, {40, 33, 70, -1, 0.25, "x"}, {65, 100, 40, 1, 0, "r"}, {5, 9, 129, 1, 0, ""}, {7, 100, 31, 1, 0, "bx"},
 }
 
-// fastProduct has the operands of a case, of many magnitudes: some are so small that products are denormal.
+// fastProduct has the operands of a case, of many magnitudes: some are so small that products are
+// denormal.
 type fastProduct struct {
 	fastCase
 	a, b, c, bias, residual []float32
@@ -94,8 +95,8 @@ func (x *fastProduct) reference(sum func(x *fastProduct, i, j int) float32) []fl
 	return c
 }
 
-// The sums of products of row i and column j, as the manual defines TDPBF16PS and VDPBF16PS, in numbers of
-// 300 bits that are rounded where the instructions round.
+// The sums of products of row i and column j, as the manual defines TDPBF16PS and VDPBF16PS, in
+// numbers of 300 bits that are rounded where the instructions round.
 
 func exact() *big.Float { return new(big.Float).SetPrec(300) }
 
@@ -145,9 +146,9 @@ func normal(x float32) float32 {
 	return x
 }
 
-// TestBF16Fast expects the sums of tiles if the machine has them, those of pairs if it has these, and
-// otherwise the bits of FormatBF16, for any number of threads, sizes of blocks and tiles. Columns are the
-// rounded ones.
+// TestBF16Fast expects the sums of tiles if the machine has them, those of pairs if it has these,
+// and otherwise the bits of FormatBF16, for any number of threads, sizes of blocks and tiles.
+// Columns are the rounded ones.
 func TestBF16Fast(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		isa := simd.Active()
@@ -201,8 +202,8 @@ func TestBF16Fast(t *testing.T) {
 	})
 }
 
-// TestBF16FastBound compares the sums of tiles and of pairs with the bound, for numbers of which some, or their sums, are
-// denormal and count as zeros.
+// TestBF16FastBound compares the sums of tiles and of pairs with the bound, for numbers of which
+// some, or their sums, are denormal and count as zeros.
 func TestBF16FastBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 7))
 	flushed := 0

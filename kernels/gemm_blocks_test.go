@@ -21,8 +21,8 @@ import (
 
 var blockFormats = []Format{FormatQ8_0, FormatQ4_0, FormatQ4_1, FormatQ5_0, FormatQ5_1, FormatQ4_K, FormatQ5_K, FormatQ6_K, FormatMXFP4, FormatIQ4_NL, FormatIQ4_XS, FormatQ3_K}
 
-// fileRows returns n rows of k elements in some blocks of a format, with arbitrary bits for
-// the weights, and scales of moderate size.
+// fileRows returns n rows of k elements in some blocks of a format, with arbitrary bits for the
+// weights, and scales of moderate size.
 func fileRows(f Format, n, k int) [][]byte {
 	elements, size := f.Block()
 	r := rand.New(rand.NewPCG(21, uint64(f)))
@@ -106,8 +106,8 @@ func TestQuantize(t *testing.T) {
 	}
 }
 
-// TestQuantizedBits expects the same blocks for the same numbers on every machine: no processor may fuse
-// products and sums here.
+// TestQuantizedBits expects the same blocks for the same numbers on every machine: no processor may
+// fuse products and sums here.
 func TestQuantizedBits(t *testing.T) {
 	want := map[Format]uint64{
 		FormatQ8_0: 0x5032e2a98d5666a3, FormatQ4_0: 0x7d97fffdbfd54114, FormatQ4_1: 0x8b625e52e1e12f05,
@@ -132,8 +132,7 @@ func TestQuantizedBits(t *testing.T) {
 	}
 }
 
-// TestPackBBlocks compares packed values with the values of the blocks of
-// files, bit by bit.
+// TestPackBBlocks compares packed values with the values of the blocks of files, bit by bit.
 func TestPackBBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
@@ -156,8 +155,8 @@ func TestPackBBlocks(t *testing.T) {
 	})
 }
 
-// TestBlocksBits expects the bits of the reference, from blocks as in files, for any number of threads and
-// sizes of blocks.
+// TestBlocksBits expects the bits of the reference, from blocks as in files, for any number of
+// threads and sizes of blocks.
 func TestBlocksBits(t *testing.T) {
 	if race.Enabled {
 		t.Skip("TestBlocks has the same products on as many threads")
@@ -199,8 +198,8 @@ func TestBlocksBits(t *testing.T) {
 	})
 }
 
-// TestPackBBlocksOfNumbers compares packed values with the numbers of a file whose
-// elements are single numbers.
+// TestPackBBlocksOfNumbers compares packed values with the numbers of a file whose elements are
+// single numbers.
 func TestPackBBlocksOfNumbers(t *testing.T) {
 	x := []float32{0, 1, -2.5, 0x1p-20, 1000, -0x1p-14}
 	for f, put := range map[Format]func(b []byte, x float32) []byte{
@@ -230,8 +229,7 @@ func (x *int8Data) packAs(f Format) *PackedB {
 	})
 }
 
-// TestBlocksColumn compares columns with the values that the format rounds to, from
-// the definition.
+// TestBlocksColumn compares columns with the values that the format rounds to, from the definition.
 func TestBlocksColumn(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range []Format{FormatQ8_0, FormatQ4_0, FormatQ5_0} {
@@ -313,8 +311,8 @@ func TestGroupsColumn(t *testing.T) {
 	}
 }
 
-// TestBlocksAgain packs packed values again, and expects no change: files have weights that
-// were rounded in this way.
+// TestBlocksAgain packs packed values again, and expects no change: files have weights that were
+// rounded in this way.
 func TestBlocksAgain(t *testing.T) {
 	for _, f := range []Format{FormatQ8_0, FormatQ4_0, FormatQ5_0, FormatMXFP4} {
 		x := int8Case{m: 1, n: 50, k: 320}.data()
@@ -326,9 +324,9 @@ func TestBlocksAgain(t *testing.T) {
 	}
 }
 
-// TestBlocks compares products with weights in blocks to products with the same weights as
-// float32, within the roundings of A to integers, and expects the same bits for any number of
-// threads and sizes of blocks.
+// TestBlocks compares products with weights in blocks to products with the same weights as float32,
+// within the roundings of A to integers, and expects the same bits for any number of threads and
+// sizes of blocks.
 func TestBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
@@ -396,8 +394,9 @@ func (x *int8Data) checkBlocks(t *testing.T, what string, b *PackedB, got []floa
 	}
 }
 
-// TestBlocksBound compares products with blocks of files with the bound of doc/numerics.md. With Q4_1, scales and minima of the last column
-// cancel: all its weights are 0, so that the roundings of A make no error there, but those of sums do.
+// TestBlocksBound compares products with blocks of files with the bound of doc/numerics.md. With
+// Q4_1, scales and minima of the last column cancel: all its weights are 0, so that the roundings
+// of A make no error there, but those of sums do.
 func TestBlocksBound(t *testing.T) {
 	const m, n, k = 3, 9, 512
 	r := rand.New(rand.NewPCG(33, 34))
@@ -486,8 +485,8 @@ func TestBlocksWithoutProduct(t *testing.T) {
 	})
 }
 
-// TestBlocksSpecial expects NaN if a row of A, or a column of B, has a NaN or an infinity, and an infinity or
-// NaN if the format has no NaN.
+// TestBlocksSpecial expects NaN if a row of A, or a column of B, has a NaN or an infinity, and an
+// infinity or NaN if the format has no NaN.
 func TestBlocksSpecial(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {

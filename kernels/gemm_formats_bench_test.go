@@ -11,17 +11,18 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// rotated is how much memory is read between two uses of a matrix that must come from memory:
-// four times a last-level cache of 260 MiB.
+// rotated is how much memory is read between two uses of a matrix that must come from memory: four
+// times a last-level cache of 260 MiB.
 const rotated = 1040 << 20
 
-// BenchmarkGemmFormats multiplies by one matrix in every format, in turn: a round has a call for each
-// format, and a reader that only reads as much memory as the float32 matrix takes. Formats are therefore
-// compared under the same conditions. Up to 16 rows, matrices of at least 64 MiB in float32 come from
-// memory: each has enough copies that over a gigabyte is read between two uses of one. Smaller matrices
-// come from a shared cache: those of 768x3072 take 28 MiB in total. For each format it reports the
-// median time and the speed relative to float32. For one row it also reports the bytes per time of the
-// matrix relative to the reader, or to float32 if that is faster because it fetches ahead.
+// BenchmarkGemmFormats multiplies by one matrix in every format, in turn: a round has a call for
+// each format, and a reader that only reads as much memory as the float32 matrix takes. Formats are
+// therefore compared under the same conditions. Up to 16 rows, matrices of at least 64 MiB in
+// float32 come from memory: each has enough copies that over a gigabyte is read between two uses of
+// one. Smaller matrices come from a shared cache: those of 768x3072 take 28 MiB in total. For each
+// format it reports the median time and the speed relative to float32. For one row it also reports
+// the bytes per time of the matrix relative to the reader, or to float32 if that is faster because
+// it fetches ahead.
 func BenchmarkGemmFormats(b *testing.B) {
 	for _, s := range []struct{ m, n, k int }{{1, 4096, 4096}, {1, 11008, 4096}, {1, 768, 3072},
 		{2, 4096, 4096}, {4, 4096, 4096}, {8, 4096, 4096}, {16, 4096, 4096}, {4, 768, 3072}, {16, 768, 3072},

@@ -15,17 +15,18 @@ type GemmGroupedParams struct {
 	LdA int
 	// B has a matrix for each group, all K x N. The matrix of a group without rows may be nil.
 	B []*PackedB
-	// Ends has the end of each group's rows in A and C, in ascending order: group g has the rows [Ends[g-1], Ends[g]), and group
-	// 0 begins with row 0.
+	// Ends has the end of each group's rows in A and C, in ascending order: group g has the rows
+	// [Ends[g-1], Ends[g]), and group 0 begins with row 0.
 	Ends []int
 	C    []float32 // rows of N elements, LdC apart; must not overlap A
 	LdC  int
 	Bias [][]float32 // [N] for each group, added to each of its rows; or nil
 }
 
-// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group. The groups follow one another in A and C. It is meant for a
-// mixture of experts: the rows of an expert are one product, and the products are divided among threads. Each row has the same bits as in a
-// GemmPacked of its group.
+// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group. The groups follow one
+// another in A and C. It is meant for a mixture of experts: the rows of an expert are one product,
+// and the products are divided among threads. Each row has the same bits as in a GemmPacked of its
+// group.
 func GemmGrouped(p GemmGroupedParams) { Threads(1).GemmGrouped(p) }
 
 // GemmGrouped is the function GemmGrouped on up to t threads.

@@ -55,8 +55,8 @@ var int8Cases = func() (all []int8Case) {
 	return all
 }()
 
-// int8Data has the operands of a case. They are made without operations that a compiler
-// may fuse, so every machine has the same ones.
+// int8Data has the operands of a case. They are made without operations that a compiler may fuse,
+// so every machine has the same ones.
 type int8Data struct {
 	int8Case
 	a, b, c, bias, residual []float32
@@ -185,8 +185,8 @@ func eachConfiguration(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// TestInt8Bits expects the bits of one committed table from the reference and from
-// all implementations, for any number of threads and sizes of blocks.
+// TestInt8Bits expects the bits of one committed table from the reference and from all
+// implementations, for any number of threads and sizes of blocks.
 func TestInt8Bits(t *testing.T) {
 	want := map[string]string{}
 	if b, err := os.ReadFile(int8Bits); err == nil {
@@ -278,8 +278,8 @@ func TestInt8Allocations(t *testing.T) {
 	}
 }
 
-// TestInt8SpecialRows expects NaN where a row of A, or a column of B, has a NaN or an
-// infinity, and nowhere else.
+// TestInt8SpecialRows expects NaN where a row of A, or a column of B, has a NaN or an infinity, and
+// nowhere else.
 func TestInt8SpecialRows(t *testing.T) {
 	for _, c := range int8Cases {
 		inB := strings.Contains(c.input, " in B")
@@ -299,8 +299,8 @@ func TestInt8SpecialRows(t *testing.T) {
 	}
 }
 
-// TestInt8Accuracy compares the product with the bound from the roundings to integers:
-// half a unit of each element of A and of B after their rotation.
+// TestInt8Accuracy compares the product with the bound from the roundings to integers: half a unit
+// of each element of A and of B after their rotation.
 func TestInt8Accuracy(t *testing.T) {
 	for _, c := range int8Cases {
 		if c.ep != "" || strings.ContainsAny(c.input, "NI") {
@@ -357,8 +357,7 @@ func unitOf(x []float32) (unit float64) {
 	return unit
 }
 
-// TestInt8Column compares a column with the original, within half a unit
-// after rotation.
+// TestInt8Column compares a column with the original, within half a unit after rotation.
 func TestInt8Column(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		x := int8Case{m: 1, n: 40, k: 320}.data() // only groups, without padding
@@ -378,9 +377,9 @@ func TestInt8Column(t *testing.T) {
 	})
 }
 
-// TestInt8Outliers has rows with a few channels a hundred times as large as the rest, which without a
-// rotation would leave the rest few bits, and rows with an offset, which a rotation without signs would make
-// one large element.
+// TestInt8Outliers has rows with a few channels a hundred times as large as the rest, which without
+// a rotation would leave the rest few bits, and rows with an offset, which a rotation without signs
+// would make one large element.
 func TestInt8Outliers(t *testing.T) {
 	const m, n = 8, 24
 	for _, k := range []int{384, 312, 96} { // blocks, a partial block, only groups
@@ -453,8 +452,8 @@ func BenchmarkGemmInt8(b *testing.B) {
 	}
 }
 
-// TestInt8Range multiplies A, or B, by powers of two. In the range that doc/numerics.md states, a product with integers is then multiplied
-// by the same power, exactly. Far below, it is 0.
+// TestInt8Range multiplies A, or B, by powers of two. In the range that doc/numerics.md states, a
+// product with integers is then multiplied by the same power, exactly. Far below, it is 0.
 func TestInt8Range(t *testing.T) {
 	const m, n, k = 3, 5, 512
 	r := rand.New(rand.NewPCG(17, 18))

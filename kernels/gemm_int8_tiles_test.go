@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// TestInt8Concurrent multiplies on several goroutines while the garbage collector runs, which stops them with
-// signals: the bits are those of a single call. With tiles, it would detect tiles of one thread used by
-// another. AVOFORMER_LONG makes it a million calls of 16 goroutines.
+// TestInt8Concurrent multiplies on several goroutines while the garbage collector runs, which stops
+// them with signals: the bits are those of a single call. With tiles, it would detect tiles of one
+// thread used by another. AVOFORMER_LONG makes it a million calls of 16 goroutines.
 func TestInt8Concurrent(t *testing.T) {
 	goroutines, calls := 4, 64
 	if testenv.Long() {

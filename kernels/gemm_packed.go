@@ -10,11 +10,12 @@ import (
 
 // This file has products with a packed B. The file pack.go packs B.
 
-// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with a packed B. It is meant for weights, which are packed once and
-// used many times.
+// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with a packed B. It is meant
+// for weights, which are packed once and used many times.
 //
-// A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not overlap A. If beta is 0, C is not read, unless it
-// is also the residual. If alpha or K is 0, A and B are not read. The product runs on the tier that B was packed for.
+// A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not overlap A. If beta
+// is 0, C is not read, unless it is also the residual. If alpha or K is 0, A and B are not read.
+// The product runs on the tier that B was packed for.
 func GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
 	Threads(1).GemmPacked(m, alpha, a, lda, b, beta, c, ldc, ep)
 }
@@ -60,8 +61,8 @@ const (
 	ActReLU2                      // max(x, 0)^2
 )
 
-// Epilogue describes the operations on a finished part of C while the part is still in
-// cache: C = Activation(C + Bias) + Residual. The zero Epilogue does nothing.
+// Epilogue describes the operations on a finished part of C while the part is still in cache: C =
+// Activation(C + Bias) + Residual. The zero Epilogue does nothing.
 type Epilogue struct {
 	Bias       []float32 // [n], added to every row; or nil
 	Activation Activation
@@ -69,8 +70,8 @@ type Epilogue struct {
 	LdResidual int
 }
 
-// PackedB is a matrix op(B) in the order in which the inner loops of one tier read it, in one of several formats. It is immutable,
-// keeps no reference to B, and is safe for concurrent use.
+// PackedB is a matrix op(B) in the order in which the inner loops of one tier read it, in one of
+// several formats. It is immutable, keeps no reference to B, and is safe for concurrent use.
 type PackedB struct{ matrix weights.Matrix }
 
 // K returns the number of rows of op(B).
@@ -85,10 +86,12 @@ func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 // Bytes returns the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
-// Memory returns the packed elements, in an order that [PackedLayout] names. They must not be changed.
+// Memory returns the packed elements, in an order that [PackedLayout] names. They must not be
+// changed.
 func (b *PackedB) Memory() []byte { return b.matrix.Data }
 
-// Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are those of the format, after its rounding.
+// Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are those
+// of the format, after its rounding.
 func (b *PackedB) Column(dst []float32, j int) {
 	if j < 0 || j >= b.matrix.N {
 		mem.PanicSize("PackedB.Column", "j", j, fmt.Sprintf("want 0 to %d", b.matrix.N-1))

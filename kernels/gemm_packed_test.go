@@ -17,8 +17,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestPackBRows expects the same packed form from the rows of B^T as from B in
-// either layout, and the original from every column of it.
+// TestPackBRows expects the same packed form from the rows of B^T as from B in either layout, and
+// the original from every column of it.
 func TestPackBRows(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, s := range [][2]int{{1, 1}, {3, 5}, {64, 30}, {67, 300}, {100, 1}, {0, 4}, {4, 0}, {33, 1000}} {
@@ -59,7 +59,8 @@ func TestPackBRows(t *testing.T) {
 	})
 }
 
-// TestFormatPackB expects the packed form of PackBRows from B in both layouts, with other numbers between its rows, in each format.
+// TestFormatPackB expects the packed form of PackBRows from B in both layouts, with other numbers
+// between its rows, in each format.
 func TestFormatPackB(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for f := range Format(len(weights.Names)) {
@@ -98,7 +99,8 @@ func TestFormatPackB(t *testing.T) {
 	})
 }
 
-// TestPacker expects the same packed form from parts, which several goroutines pack, as from one row after another.
+// TestPacker expects the same packed form from parts, which several goroutines pack, as from one
+// row after another.
 func TestPacker(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for f := range Format(len(weights.Names)) {
@@ -153,9 +155,9 @@ func TestPacker(t *testing.T) {
 	})
 }
 
-// TestFormats compares products in each format with products of the format's values
-// as float32, within the error of another order of sums, for every epilogue and
-// number of threads. It expects the values to be the nearest ones of the format.
+// TestFormats compares products in each format with products of the format's values as float32,
+// within the error of another order of sums, for every epilogue and number of threads. It expects
+// the values to be the nearest ones of the format.
 func TestFormats(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -240,8 +242,8 @@ func TestParseFormat(t *testing.T) {
 	}
 }
 
-// TestRowsOfProducts: each row of a product has the same bits in a product of one row and of any number of
-// rows, on any number of threads, with B packed and in place.
+// TestRowsOfProducts: each row of a product has the same bits in a product of one row and of any
+// number of rows, on any number of threads, with B packed and in place.
 func TestRowsOfProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	eachISA(t, func(t *testing.T) {

@@ -29,8 +29,8 @@ func randomSlice(r *rand.Rand, n int) []float32 {
 	return s
 }
 
-// shrinkBlocks makes the block sizes small, so that small matrices have many
-// blocks and every kind of edge.
+// shrinkBlocks makes the block sizes small, so that small matrices have many blocks and every kind
+// of edge.
 func shrinkBlocks(t *testing.T) {
 	t.Helper()
 	stretch, dots, size := order.Stretch, order.DotStretch, tune.Used.Gemm
@@ -73,9 +73,8 @@ func gemmCases() []gemmCase {
 		gemmCase{m: 1, n: 70, k: 40, alpha: 0, beta: 0.5}, gemmCase{m: 7, n: 35, k: 40, transB: true, alpha: 0, beta: 0.5})
 }
 
-// run makes the operands, multiplies with f, and compares the result with the
-// oracle. C is full of NaN if beta is 0, A and B are if alpha is 0, and so is the
-// padding of every row.
+// run makes the operands, multiplies with f, and compares the result with the oracle. C is full of
+// NaN if beta is 0, A and B are if alpha is 0, and so is the padding of every row.
 func (c gemmCase) run(t *testing.T, f func(a []float32, lda int, b []float32, ldb int, out []float32, ldc int)) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(c.m*1000+c.n), uint64(c.k)))
@@ -166,8 +165,8 @@ func TestGemm(t *testing.T) {
 	})
 }
 
-// gemmShapes has products for every path: GEMV, dot products, B in place, B
-// packed, with several blocks of each kind, and too small for threads or not.
+// gemmShapes has products for every path: GEMV, dot products, B in place, B packed, with several
+// blocks of each kind, and too small for threads or not.
 var gemmShapes = [][3]int{{1, 700, 900}, {1, 5000, 300}, {2, 3, 100000}, {7, 700, 300}, {13, 1000, 200}, {40, 500, 450},
 	{100, 130, 1000}, {200, 100, 150}, {300, 300, 500}, {5, 64, 64}, {513, 77, 129}}
 
@@ -219,9 +218,9 @@ func TestGemmThreads(t *testing.T) {
 	})
 }
 
-// TestEpilogue compares each activation, with and without bias and residual,
-// with the same operations step by step, for one and several blocks along k,
-// partial panels, a single row, and a residual that is C itself.
+// TestEpilogue compares each activation, with and without bias and residual, with the same
+// operations step by step, for one and several blocks along k, partial panels, a single row, and a
+// residual that is C itself.
 func TestEpilogue(t *testing.T) {
 	activations := map[Activation]func(dst, x []float32){
 		ActIdentity: func(dst, x []float32) { copy(dst, x) }, ActReLU: ReLU, ActGELU: GELU, ActGELUTanh: GELUTanh, ActSiLU: SiLU, ActTanh: Tanh,
@@ -289,8 +288,8 @@ func TestEpilogue(t *testing.T) {
 	})
 }
 
-// TestGemmBatched compares a batch with its products one by one, also with
-// heads side by side, and with a shared operand.
+// TestGemmBatched compares a batch with its products one by one, also with heads side by side, and
+// with a shared operand.
 func TestGemmBatched(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)

@@ -15,8 +15,8 @@ import (
 
 // Tests of LayerNorm, AddLayerNorm, RMSNorm and AddRMSNorm.
 
-// layerNormBound returns the bound in LayerNorm's comment for one element. roundings
-// is the sum of the roundings of the row's sums.
+// layerNormBound returns the bound in LayerNorm's comment for one element. roundings is the sum of
+// the roundings of the row's sums.
 func layerNormBound(roundings, want, x, mean, rstd, weight float64) float64 {
 	z := math.Abs(x-mean) * rstd
 	return 0x1p-22*(math.Abs(want)+math.Abs(weight)*(roundings*(1+2*z)+0x1p-16*math.Abs(mean)*rstd)) + 0x1p-126
@@ -129,8 +129,8 @@ func checkRMSNorm(t *testing.T, what string, got, x []float32, rows, cols int, w
 	want := ref.Widen(x)
 	ref.RMSNorm(want, want, rows, cols, widenOrNil(weight), float64(eps))
 	f()
-	// Each of at least four lanes sums cols/4 squares, with one rounding per
-	// step; the root halves the error. Eight more roundings make up the rest.
+	// Each of at least four lanes sums cols/4 squares, with one rounding per step; the root halves
+	// the error. Eight more roundings make up the rest.
 	relative := (float64(cols)/8 + 8) * 0x1p-24
 	for i, got := range got {
 		if e := math.Abs(float64(got) - want[i]); !(e <= relative*math.Abs(want[i])+0x1p-126) {
@@ -139,8 +139,7 @@ func checkRMSNorm(t *testing.T, what string, got, x []float32, rows, cols int, w
 	}
 }
 
-// TestNormsOfLongRows has the longest row that the assembly takes, and longer
-// ones, which are cut.
+// TestNormsOfLongRows has the longest row that the assembly takes, and longer ones, which are cut.
 func TestNormsOfLongRows(t *testing.T) {
 	if testenv.Slow() {
 		t.Skip("too many elements, of which each row is one thread's")
@@ -176,8 +175,8 @@ func TestNormsOfLongRows(t *testing.T) {
 	})
 }
 
-// TestLayerNormFarStart has rows that begin far from their mean: their first
-// elements are the guess of the mean on tiers with vectors.
+// TestLayerNormFarStart has rows that begin far from their mean: their first elements are the guess
+// of the mean on tiers with vectors.
 func TestLayerNormFarStart(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(25, 26))
@@ -213,8 +212,7 @@ func TestLayerNormFarStart(t *testing.T) {
 	})
 }
 
-// TestLayerNormHard has means far above the standard deviation, and rows
-// without deviation.
+// TestLayerNormHard has means far above the standard deviation, and rows without deviation.
 func TestLayerNormHard(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))

@@ -7,26 +7,25 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
-// This file has the masks of attention and of the masked softmax: which keys a query sees, and biases on its scores.
+// This file has the masks of attention and of the masked softmax: which keys a query sees, and
+// biases on its scores.
 
-// A MaskTerm is one condition on the keys that a query sees, or a bias on its
-// scores. It is made only by the constructors below, because the conventions in
-// use contradict one another. Several terms may be given: a key is seen if all
-// of them admit it, and the biases add up.
+// A MaskTerm is one condition on the keys that a query sees, or a bias on its scores. It is made
+// only by the constructors below, because the conventions in use contradict one another. Several
+// terms may be given: a key is seen if all of them admit it, and the biases add up.
 //
-// A query's position is its index plus the Past of the call; a key's position
-// is its index.
+// A query's position is its index plus the Past of the call; a key's position is its index.
 //
-// Terms with data keep the caller's slice. Their shape is [batch, heads,
-// queries, keys], and a size of 1 holds for all.
+// Terms with data keep the caller's slice. Their shape is [batch, heads, queries, keys], and a size
+// of 1 holds for all.
 type MaskTerm struct{ term mask.Term }
 
 // CausalMask hides the keys after the query's position.
 func CausalMask() MaskTerm { return WindowMask(-1, 0) }
 
-// WindowMask shows the keys from before positions ahead of the query's to
-// after positions after it. A negative distance means no limit. A sliding
-// window of w keys that includes the query's own is WindowMask(w-1, 0).
+// WindowMask shows the keys from before positions ahead of the query's to after positions after it.
+// A negative distance means no limit. A sliding window of w keys that includes the query's own is
+// WindowMask(w-1, 0).
 func WindowMask(before, after int) MaskTerm {
 	clamp := func(n int) int {
 		if n < 0 {
@@ -42,8 +41,7 @@ func LengthMask(lengths []int) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.Lengths, Lengths: lengths}}
 }
 
-// QueryLengthMask hides from query i of sequence b the keys at index
-// lengths[b*LenQ+i] and after.
+// QueryLengthMask hides from query i of sequence b the keys at index lengths[b*LenQ+i] and after.
 func QueryLengthMask(lengths []int) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.QueryLengths, Lengths: lengths}}
 }
@@ -58,15 +56,15 @@ func BlockMask(blocked []bool, batch, heads, queries, keys int) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.Blocked, Keep: blocked, Shape: [4]int{batch, heads, queries, keys}}}
 }
 
-// BiasMask adds bias to the scaled scores. A bias of -Inf hides a key: in [Attention] whatever its score is; in [MaskedSoftmax] unless it is
-// NaN or +Inf.
+// BiasMask adds bias to the scaled scores. A bias of -Inf hides a key: in [Attention] whatever its
+// score is; in [MaskedSoftmax] unless it is NaN or +Inf.
 func BiasMask(bias []float32, batch, heads, queries, keys int) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.Bias, Bias: bias, Shape: [4]int{batch, heads, queries, keys}}}
 }
 
-// ALiBiMask adds -slopes[h]*|i-j| to the scaled scores of head h, where i and j
-// are the positions of the query and the key (Press, Smith and Lewis, "Train
-// Short, Test Long", 2021). It hides nothing.
+// ALiBiMask adds -slopes[h]*|i-j| to the scaled scores of head h, where i and j are the positions
+// of the query and the key (Press, Smith and Lewis, "Train Short, Test Long", 2021). It hides
+// nothing.
 func ALiBiMask(slopes []float32) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.ALiBi, Bias: slopes}}
 }

@@ -20,9 +20,9 @@ func (p *parts) Do(from, to int) {
 	}
 }
 
-// BenchmarkMeetings runs as many parts as threads, on 1, 2, 4 and more threads in turn. It reports the
-// microseconds of a call without work, of a call whose parts take 10 µs each, and of such a call after a
-// pause of 1 ms, in which workers fall asleep.
+// BenchmarkMeetings runs as many parts as threads, on 1, 2, 4 and more threads in turn. It reports
+// the microseconds of a call without work, of a call whose parts take 10 µs each, and of such a
+// call after a pause of 1 ms, in which workers fall asleep.
 func BenchmarkMeetings(b *testing.B) {
 	samples := testenv.Samples{}
 	var none, some parts = 0, parts(10 * time.Microsecond)

@@ -16,8 +16,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// TestSameBits runs everything that is split among threads repeatedly, on
-// several numbers of threads: the bits never change.
+// TestSameBits runs everything that is split among threads repeatedly, on several numbers of
+// threads: the bits never change.
 func TestSameBits(t *testing.T) {
 	withProcs(t, 4)
 	r := rand.New(rand.NewPCG(21, 22))
@@ -69,9 +69,8 @@ func TestSameBits(t *testing.T) {
 	})
 }
 
-// TestConcurrentCalls makes every call of the API from many goroutines
-// concurrently, with shared inputs, and expects the bits of a single call. It is
-// also for the race detector.
+// TestConcurrentCalls makes every call of the API from many goroutines concurrently, with shared
+// inputs, and expects the bits of a single call. It is also for the race detector.
 func TestConcurrentCalls(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(par.Stop)
@@ -120,8 +119,8 @@ func sameOutcome(got, want any) bool {
 	return reflect.DeepEqual(got, want)
 }
 
-// TestNumericsDocument keeps doc/numerics.md complete: every exported function
-// over float32 slices has a row, and the tests that rows name exist.
+// TestNumericsDocument keeps doc/numerics.md complete: every exported function over float32 slices
+// has a row, and the tests that rows name exist.
 func TestNumericsDocument(t *testing.T) {
 	text, err := os.ReadFile("../doc/numerics.md")
 	if err != nil {
@@ -153,7 +152,8 @@ func TestNumericsDocument(t *testing.T) {
 	}
 }
 
-// testFunctions returns the names of the tests of this package, of the kernels below it, of the functions of float64, and of the models.
+// testFunctions returns the names of the tests of this package, of the kernels below it, of the
+// functions of float64, and of the models.
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -10,16 +10,19 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// This file packs B for GemmPacked: from B itself, from the rows of B^T one by one, or in parts on several goroutines.
+// This file packs B for GemmPacked: from B itself, from the rows of B^T one by one, or in parts on
+// several goroutines.
 
-// PackB packs op(B), k x n, for GemmPacked on the active tier. B is stored k x n with rows ldb apart, or n x k with transB =
-// Trans. The result keeps no reference to B. As in all functions that pack, n comes before k. [Format.PackB] packs B in other formats.
+// PackB packs op(B), k x n, for GemmPacked on the active tier. B is stored k x n with rows ldb
+// apart, or n x k with transB = Trans. The result keeps no reference to B. As in all functions that
+// pack, n comes before k. [Format.PackB] packs B in other formats.
 func PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
 	return FormatF32.packB("PackB", transB, n, k, b, ldb)
 }
 
-// PackB is the function [PackB] in the format f. The result is that of [PackBRows] with the columns of op(B) as rows of B^T; in addition to
-// it, PackB needs memory for one panel of columns, and with FormatInt8 for a sample of 256 to 511 of them.
+// PackB is the function [PackB] in the format f. The result is that of [PackBRows] with the columns
+// of op(B) as rows of B^T; in addition to it, PackB needs memory for one panel of columns, and with
+// FormatInt8 for a sample of 256 to 511 of them.
 func (f Format) PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
 	return f.packB("Format.PackB", transB, n, k, b, ldb)
 }
@@ -38,9 +41,10 @@ func (f Format) packB(fn string, transB Transpose, n, k int, b []float32, ldb in
 	return &p.b
 }
 
-// PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from its rows: row writes the k elements of row j to dst.
-// PackBRows calls row once for every row, in order: a caller can read a matrix from a file, or convert it to float32, row by row. In
-// addition to the result, PackBRows needs memory for one panel of rows, or for all rows with FormatInt8.
+// PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from its rows: row
+// writes the k elements of row j to dst. PackBRows calls row once for every row, in order: a caller
+// can read a matrix from a file, or convert it to float32, row by row. In addition to the result,
+// PackBRows needs memory for one panel of rows, or for all rows with FormatInt8.
 func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	const fn = "PackBRows"
 	checkPacker(fn, f, n, k)
@@ -52,8 +56,9 @@ func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	return &p.b
 }
 
-// PackBBlocks is [PackBRows] for rows that are already in the format, as in a GGUF file: row writes the blocks of row j of B^T,
-// little-endian, to dst. It rounds nothing. k must be a multiple of the number of elements of a block; see [Format.Block].
+// PackBBlocks is [PackBRows] for rows that are already in the format, as in a GGUF file: row writes
+// the blocks of row j of B^T, little-endian, to dst. It rounds nothing. k must be a multiple of the
+// number of elements of a block; see [Format.Block].
 func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
 	const fn = "PackBBlocks"
 	mem.CheckSize(fn, "n", n)
@@ -67,8 +72,8 @@ func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
 	return &p.b
 }
 
-// A Packer packs the n x k matrix B^T in parts, as [PackBRows] and [PackBBlocks] do. Several goroutines may pack different parts
-// at the same time. Make one with NewPacker.
+// A Packer packs the n x k matrix B^T in parts, as [PackBRows] and [PackBBlocks] do. Several
+// goroutines may pack different parts at the same time. Make one with NewPacker.
 type Packer struct{ b PackedB }
 
 // NewPacker returns a Packer of an n x k matrix B^T in the format f, for the active tier.
@@ -78,16 +83,17 @@ func NewPacker(f Format, n, k int) *Packer {
 	return newPacker(fn, f, n, k)
 }
 
-// PackedBytes returns the value of [PackedB.Bytes] for an n x k matrix B^T in the format f on the active tier. It packs nothing, and
-// takes no memory.
+// PackedBytes returns the value of [PackedB.Bytes] for an n x k matrix B^T in the format f on the
+// active tier. It packs nothing, and takes no memory.
 func PackedBytes(f Format, n, k int) int {
 	const fn = "PackedBytes"
 	checkPacker(fn, f, n, k)
 	return weights.Bytes(fn, weights.Of(weights.Format(f), simd.Active()), k, n)
 }
 
-// PackedLayout names the order and the representation of packed elements in the format f on the active tier with the features in use. Where names are
-// equal, and [Numerics], matrices of the same sizes and elements have the same packed bytes.
+// PackedLayout names the order and the representation of packed elements in the format f on the
+// active tier with the features in use. Where names are equal, and [Numerics], matrices of the same
+// sizes and elements have the same packed bytes.
 func PackedLayout(f Format) string {
 	if int(f) >= len(weights.Names) {
 		mem.PanicSize("PackedLayout", "f", int(f), "want a Format")
@@ -95,8 +101,10 @@ func PackedLayout(f Format) string {
 	return weights.Of(weights.Format(f), simd.Active()).Layout()
 }
 
-// PackedIn returns the n x k matrix B^T in the format f whose packed elements are memory, as [PackedB.Memory] returned it where [PackedLayout] was the
-// same. It keeps memory, which nobody may change, and which may be read-only. memory must begin at a multiple of 8 bytes, and have [PackedBytes].
+// PackedIn returns the n x k matrix B^T in the format f whose packed elements are memory, as
+// [PackedB.Memory] returned it where [PackedLayout] was the same. It keeps memory, which nobody may
+// change, and which may be read-only. memory must begin at a multiple of 8 bytes, and have
+// [PackedBytes].
 func PackedIn(f Format, n, k int, memory []byte) *PackedB {
 	const fn = "PackedIn"
 	checkPacker(fn, f, n, k)
@@ -131,15 +139,16 @@ func checkBlocks(fn string, f Format, k int) {
 	}
 }
 
-// Rows returns the granularity of parts: the first row of a part is a multiple of Rows, and so is the number of its rows unless it is
-// the last part.
+// Rows returns the granularity of parts: the first row of a part is a multiple of Rows, and so is
+// the number of its rows unless it is the last part.
 func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
 
-// Balance tells a Packer of FormatInt8 how large the elements of B are in each of the k channels. x has some rows of B^T, k elements each,
-// for example 256 rows at equal distances. Balance must be called before any part is packed, and not by several goroutines at a time. It
-// makes products more accurate where channels differ: before the rounding, elements of A are multiplied by the root of the channel's
-// magnitude in B, and elements of B are divided by it. [PackBRows] takes rows 0, s, 2s and so on, with s n/256 or 1. With other formats
-// Balance changes nothing.
+// Balance tells a Packer of FormatInt8 how large the elements of B are in each of the k channels. x
+// has some rows of B^T, k elements each, for example 256 rows at equal distances. Balance must be
+// called before any part is packed, and not by several goroutines at a time. It makes products more
+// accurate where channels differ: before the rounding, elements of A are multiplied by the root of
+// the channel's magnitude in B, and elements of B are divided by it. [PackBRows] takes rows 0, s,
+// 2s and so on, with s n/256 or 1. With other formats Balance changes nothing.
 func (p *Packer) Balance(x []float32) {
 	if k := p.b.matrix.K; len(x)%max(k, 1) != 0 || k == 0 && len(x) > 0 {
 		mem.PanicSize("Packer.Balance", "len(x)", len(x), fmt.Sprintf("want a multiple of %d (k)", k))
@@ -153,8 +162,8 @@ func (p *Packer) Pack(j int, x []float32) {
 	p.b.matrix.PackPart(j, x)
 }
 
-// PackBlocks packs rows of B^T that are already in the format, beginning with row j. x has their blocks, little-endian. It rounds
-// nothing.
+// PackBlocks packs rows of B^T that are already in the format, beginning with row j. x has their
+// blocks, little-endian. It rounds nothing.
 func (p *Packer) PackBlocks(j int, x []byte) {
 	const fn = "Packer.PackBlocks"
 	f, k := Format(p.b.matrix.Record.Format), p.b.matrix.K

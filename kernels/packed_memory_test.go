@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestPackedIn: a matrix over the memory of another one multiplies as that does, in every format. Formats, and tiers with panels of another width, have
-// layouts of other names.
+// TestPackedIn: a matrix over the memory of another one multiplies as that does, in every format.
+// Formats, and tiers with panels of another width, have layouts of other names.
 func TestPackedIn(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		layouts := map[string]bool{}

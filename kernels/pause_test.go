@@ -17,14 +17,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Assembly cannot be preempted, so the garbage collector waits for a call to
-// end before it stops the world, and every goroutine waits with it
-// (golang/go#64417).
+// Assembly cannot be preempted, so the garbage collector waits for a call to end before it stops
+// the world, and every goroutine waits with it (golang/go#64417).
 
-// TestPauses keeps all Ps in the kernels and collects garbage repeatedly. On a quiet machine
-// 99 of 100 stops of the world take at most a millisecond. It fails if a quarter of them take
-// longer in each of several quiet moments: a call that is too long lengthens most of them, what
-// else runs on the host a few.
+// TestPauses keeps all Ps in the kernels and collects garbage repeatedly. On a quiet machine 99 of
+// 100 stops of the world take at most a millisecond. It fails if a quarter of them take longer in
+// each of several quiet moments: a call that is too long lengthens most of them, what else runs on
+// the host a few.
 func TestPauses(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("measures time")
@@ -133,8 +132,8 @@ const pauseLimit = 1 << 20 * time.Nanosecond
 
 // shortestPauses returns pauseLimit if 99 of 100 pauses are that short once, otherwise the least
 // 75th percentile of several quiet moments. It skips the test if there are too few. If other
-// programs or other virtual machines use the processors, a thread sometimes waits for one, and
-// the kernels do not cause the pause.
+// programs or other virtual machines use the processors, a thread sometimes waits for one, and the
+// kernels do not cause the pause.
 func shortestPauses(t *testing.T, load func() func()) time.Duration {
 	quiet, shortest := 0, time.Duration(math.MaxInt64)
 	for range 8 {
@@ -173,8 +172,8 @@ func stolenTime() int64 {
 	return steal
 }
 
-// threadTimes returns how long the program's threads have run, and waited for a
-// processor, in nanoseconds, if the system reports it.
+// threadTimes returns how long the program's threads have run, and waited for a processor, in
+// nanoseconds, if the system reports it.
 func threadTimes() (ran, waited int64, known bool) {
 	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
 	for _, file := range files {
@@ -197,8 +196,8 @@ func spinning() func() {
 	}
 }
 
-// TestPausesAreSeen shows that the measurement detects a kernel call that is too
-// long: a call over 1<<24 elements, which the package's functions would cut.
+// TestPausesAreSeen shows that the measurement detects a kernel call that is too long: a call over
+// 1<<24 elements, which the package's functions would cut.
 func TestPausesAreSeen(t *testing.T) {
 	if testing.Short() || testenv.Emulated() || Active() == Generic {
 		t.Skip("measures time, of assembly")
@@ -214,9 +213,8 @@ func TestPausesAreSeen(t *testing.T) {
 	t.Errorf("three of four pauses are at most %v with calls of several milliseconds", p75)
 }
 
-// pauses runs a call made by load on each P, repeatedly, with a collection every
-// 2 ms for 0.3 s after the first ones, whose memory is not yet mapped, and
-// returns the pauses.
+// pauses runs a call made by load on each P, repeatedly, with a collection every 2 ms for 0.3 s
+// after the first ones, whose memory is not yet mapped, and returns the pauses.
 func pauses(load func() func()) metrics.Float64Histogram {
 	var stop atomic.Bool
 	var warm, wg sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// races has calls that read or write x, of n elements, while another goroutine
-// writes its last element.
+// races has calls that read or write x, of n elements, while another goroutine writes its last
+// element.
 var races = []struct {
 	name string
 	n    int
@@ -61,8 +61,8 @@ func raceAttention(lenQ, lenK int, q, k, v []float32) {
 	Attention(AttentionParams{Batch: 1, Heads: 1, LenQ: lenQ, LenK: lenK, HeadDim: 8, Dst: zeros(len(q)), Q: q, K: k, V: v})
 }
 
-// TestRaceIsReported runs each race in a program of its own, this test binary,
-// which must end with the race detector's report; without the race, it must not.
+// TestRaceIsReported runs each race in a program of its own, this test binary, which must end with
+// the race detector's report; without the race, it must not.
 func TestRaceIsReported(t *testing.T) {
 	const variable = "AVOFORMER_TEST_RACE"
 	if v := os.Getenv(variable); v != "" {

@@ -7,18 +7,18 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/row"
 )
 
-// RecurrenceParams are the arguments of Recurrence. Head h reads queries and keys of head h*KeyHeads/Heads, or, where Alternate is
-// set, h%KeyHeads.
+// RecurrenceParams are the arguments of Recurrence. Head h reads queries and keys of head
+// h*KeyHeads/Heads, or, where Alternate is set, h%KeyHeads.
 type RecurrenceParams struct {
 	Rows             int
 	Heads, KeyHeads  int // KeyHeads divides Heads
 	KeyDim, ValueDim int // of a head
 	Alternate        bool
-	// Delta chooses the gated delta rule (Yang et al., 2024, "Gated Delta Networks"). Without it, the recurrence is the scan of Mamba-2
-	// (Dao and Gu, 2024, "Transformers are SSMs").
+	// Delta chooses the gated delta rule (Yang et al., 2024, "Gated Delta Networks"). Without it,
+	// the recurrence is the scan of Mamba-2 (Dao and Gu, 2024, "Transformers are SSMs").
 	Delta bool
-	// From is the state before the rows and To the state after them, [Heads, KeyDim, ValueDim]. They may be the same
-	// slice.
+	// From is the state before the rows and To the state after them, [Heads, KeyDim, ValueDim].
+	// They may be the same slice.
 	From, To []float32
 	Q        []float32 // Rows rows of KeyHeads*KeyDim elements, LdQ apart
 	LdQ      int
@@ -39,9 +39,9 @@ type RecurrenceParams struct {
 //	S = S + K⊗d
 //	Dst = Q·S
 //
-// where sums go through KeyDim in order and are rounded once for each product, on every machine and for any number of rows and threads. If
-// all operands are finite, the error of a sum of KeyDim products is within KeyDim*2^-24 times the sum of their magnitudes, plus
-// KeyDim*2^-149.
+// where sums go through KeyDim in order and are rounded once for each product, on every machine and
+// for any number of rows and threads. If all operands are finite, the error of a sum of KeyDim
+// products is within KeyDim*2^-24 times the sum of their magnitudes, plus KeyDim*2^-149.
 func Recurrence(p RecurrenceParams) { Threads(1).Recurrence(p) }
 
 // Recurrence is the function [Recurrence] on up to t threads.

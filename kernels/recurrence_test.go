@@ -26,8 +26,8 @@ func recurrenceOf(data func(n int) []float32, rows, heads, keyHeads, keyDim, val
 	return p
 }
 
-// TestRecurrence compares with the definition, and expects the same bits for rows in pieces, for a state that
-// is computed in place, and on threads.
+// TestRecurrence compares with the definition, and expects the same bits for rows in pieces, for a
+// state that is computed in place, and on threads.
 func TestRecurrence(t *testing.T) {
 	sizes := []struct{ rows, heads, keyHeads, keyDim, valueDim int }{
 		{1, 1, 1, 1, 1}, {5, 2, 1, 3, 7}, {4, 4, 2, 8, 33}, {3, 6, 3, 5, 70}, {2, 2, 2, 128, 128}, {0, 1, 1, 2, 2}, {2, 3, 1, 0, 4}, {2, 2, 1, 4, 0}, {1, 1, 1, 5000, 9},

@@ -22,8 +22,8 @@ var (
 	nan32 = float32(math.NaN())
 )
 
-// ulp32 returns the distance between float32 numbers around x, or between denormal
-// numbers if x is below the normal numbers.
+// ulp32 returns the distance between float32 numbers around x, or between denormal numbers if x is
+// below the normal numbers.
 func ulp32(x float64) float64 {
 	if x == 0 {
 		return 0x1p-149
@@ -41,8 +41,8 @@ func rowLengths() []int {
 	return append(n, 96, 127, 128, 129, 255, 511, 768, 1000)
 }
 
-// hardRows returns rows x cols of normally distributed numbers with scale,
-// and an offset that changes from row to row.
+// hardRows returns rows x cols of normally distributed numbers with scale, and an offset that
+// changes from row to row.
 func hardRows(r *rand.Rand, rows, cols int, scale float64) []float32 {
 	x := make([]float32, rows*cols)
 	for i := range x {
@@ -82,8 +82,9 @@ func aligned(n int) []float32 {
 	return s[:n]
 }
 
-// TestRowsAnywhere: no bit of the result depends on where rows begin, which decides how they are cut
-// into vectors, or on whether the result is written past the caches, and nothing is written next to it.
+// TestRowsAnywhere: no bit of the result depends on where rows begin, which decides how they are
+// cut into vectors, or on whether the result is written past the caches, and nothing is written
+// next to it.
 func TestRowsAnywhere(t *testing.T) {
 	const rows, eps = 4, 1e-5
 	lengths := []int{255, 256, 257, 263, 264, 271, 272, 273, 280, 289, 511, 512, 513, 520, 527, 528, 1023, 1032, 8192, 8200, 8209}
@@ -149,8 +150,8 @@ func TestRowsAnywhere(t *testing.T) {
 	})
 }
 
-// TestStreamed: calls on matrices that are written past the caches give the same
-// results as in place, where they are not.
+// TestStreamed: calls on matrices that are written past the caches give the same results as in
+// place, where they are not.
 func TestStreamed(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too many elements for an emulator; TestCatalog calls the kernels")

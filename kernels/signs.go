@@ -13,25 +13,27 @@ import (
 // SignPanel is the number of vectors in a panel of SignDots.
 const SignPanel = simd.SignPanel
 
-// maxSigns is the largest number of signs of a vector. Whole numbers up to twice as large are exact in float32.
+// maxSigns is the largest number of signs of a vector. Whole numbers up to twice as large are exact
+// in float32.
 const maxSigns = 1 << 23
 
-// SignDotsParams are the arguments of SignDots. Sizes are in elements. A bit is 1 for a positive number. A vector has words =
-// ceil(Dim/32) words of 32 bits, its first number in the lowest bit; bits beyond Dim are 0.
+// SignDotsParams are the arguments of SignDots. Sizes are in elements. A bit is 1 for a positive
+// number. A vector has words = ceil(Dim/32) words of 32 bits, its first number in the lowest bit;
+// bits beyond Dim are 0.
 type SignDotsParams struct {
 	M, N, Dim int // vectors of A; vectors of B, a multiple of SignPanel; numbers of a vector, at most 2^23
 	// A has M vectors, interleaved: word w of vector i is A[w*LdA+i].
 	A   []int32
 	LdA int
-	// B has panels of SignPanel interleaved vectors: word w of vector j is
-	// B[(j/SignPanel*words + w)*SignPanel + j%SignPanel].
+	// B has panels of SignPanel interleaved vectors: word w of vector j is B[(j/SignPanel*words +
+	// w)*SignPanel + j%SignPanel].
 	B   []int32
 	C   []float32 // M rows of N elements, LdC apart; must not overlap A or B
 	LdC int
 }
 
-// SignDots sets C[i*LdC+j] to the dot product of vector i of A and vector j of B, whose numbers are 1 and -1: Dim minus twice the
-// number of bits that differ. The result is exact.
+// SignDots sets C[i*LdC+j] to the dot product of vector i of A and vector j of B, whose numbers are
+// 1 and -1: Dim minus twice the number of bits that differ. The result is exact.
 func SignDots(p SignDotsParams) { Threads(1).SignDots(p) }
 
 // SignDots is the function [SignDots] on up to t threads.

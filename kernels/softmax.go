@@ -14,8 +14,9 @@ import (
 //
 //	dst[r,c] = exp(x[r,c] - max_r) / sum_c exp(x[r,c] - max_r)
 //
-// x and dst are contiguous rows x cols matrices; dst may be x, but may not overlap it otherwise. A row with a NaN, with +Inf, or with only
-// -Inf becomes NaN; -Inf in a row with finite elements becomes 0. Results below 2^-126 may be 0 instead. The relative error is at most (16
+// x and dst are contiguous rows x cols matrices; dst may be x, but may not overlap it otherwise. A
+// row with a NaN, with +Inf, or with only -Inf becomes NaN; -Inf in a row with finite elements
+// becomes 0. Results below 2^-126 may be 0 instead. The relative error is at most (16
 // + 1.25*|x[r,c]-max_r| + min(cols, 8192)/8)*2^-24.
 func Softmax(dst, x []float32, rows, cols int) { Threads(1).Softmax(dst, x, rows, cols) }
 
@@ -25,10 +26,10 @@ func (t Threads) Softmax(dst, x []float32, rows, cols int) {
 	row.Softmax(int(t), dst, x, rows, cols)
 }
 
-// LogSoftmax sets each row of dst to the logarithm of the softmax of the row of
-// x, as (x - max) - log(sum exp(x - max)). Shapes, aliasing and special values
-// are as for Softmax, except that -Inf in a row with finite elements stays -Inf.
-// The error is at most 2^-22*(1 + |dst[r,c]| + min(cols, 8192)/64).
+// LogSoftmax sets each row of dst to the logarithm of the softmax of the row of x, as (x - max) -
+// log(sum exp(x - max)). Shapes, aliasing and special values are as for Softmax, except that -Inf
+// in a row with finite elements stays -Inf. The error is at most 2^-22*(1 + |dst[r,c]| + min(cols,
+// 8192)/64).
 func LogSoftmax(dst, x []float32, rows, cols int) { Threads(1).LogSoftmax(dst, x, rows, cols) }
 
 // LogSoftmax is the function [LogSoftmax] on up to t threads.
@@ -47,10 +48,12 @@ type SoftmaxParams struct {
 	Mask         []MaskTerm
 }
 
-// MaskedSoftmax sets each row of Dst, the LenK weights of a query, to the softmax of Scale*X plus the biases over the keys that every term
-// of the mask admits, and to 0 elsewhere. A row that sees no key, or only -Inf, is 0. A bias of -Inf gives a weight of 0, unless a visible
-// Scale*X is NaN or +Inf. Otherwise special values and the bound are as for [Softmax], with one additional rounding for the scale and
-// one for each bias, each relative to the term. Dst may be X, but may not overlap X or a bias otherwise.
+// MaskedSoftmax sets each row of Dst, the LenK weights of a query, to the softmax of Scale*X plus
+// the biases over the keys that every term of the mask admits, and to 0 elsewhere. A row that sees
+// no key, or only -Inf, is 0. A bias of -Inf gives a weight of 0, unless a visible Scale*X is NaN
+// or +Inf. Otherwise special values and the bound are as for [Softmax], with one additional
+// rounding for the scale and one for each bias, each relative to the term. Dst may be X, but may
+// not overlap X or a bias otherwise.
 func MaskedSoftmax(p SoftmaxParams) { Threads(1).MaskedSoftmax(p) }
 
 // MaskedSoftmax is the function [MaskedSoftmax] on up to t threads.

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// TestMaskedSoftmax compares the softmax under every combination of some terms with the
-// definitions of the terms.
+// TestMaskedSoftmax compares the softmax under every combination of some terms with the definitions
+// of the terms.
 func TestMaskedSoftmax(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, 32))

@@ -51,7 +51,8 @@ func TestSoftmax(t *testing.T) {
 	})
 }
 
-// TestSoftmaxBelowMax has a result whose roundings nearly all go in one direction: of the difference, which is just above 64, and of log2(e).
+// TestSoftmaxBelowMax has a result whose roundings nearly all go in one direction: of the
+// difference, which is just above 64, and of log2(e).
 func TestSoftmaxBelowMax(t *testing.T) {
 	x := []float32{64.494804, -0.14319228, 63.974316}
 	want := ref.Widen(x)
@@ -143,8 +144,8 @@ func TestSoftmaxSpecialRows(t *testing.T) {
 	})
 }
 
-// TestSoftmaxStreamSpecialRows has rows of different kinds, for the form that a
-// call uses only from 16 MiB on. It has the same results as the other form.
+// TestSoftmaxStreamSpecialRows has rows of different kinds, for the form that a call uses only from
+// 16 MiB on. It has the same results as the other form.
 func TestSoftmaxStreamSpecialRows(t *testing.T) {
 	const cols = 64
 	rows := []func(c int) float32{

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// BenchmarkOversubscribed computes with 4, 8 and 16 threads on the available processors, in turn with as many
-// threads as processors. For each it reports the median over the rounds of its time relative to the latter;
-// at most 1.1 is a loss of less than 10%.
+// BenchmarkOversubscribed computes with 4, 8 and 16 threads on the available processors, in turn
+// with as many threads as processors. For each it reports the median over the rounds of its time
+// relative to the latter; at most 1.1 is a loss of less than 10%.
 func BenchmarkOversubscribed(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	product := func(f Format, m, n, k int) func(Threads) {

@@ -22,8 +22,8 @@ func withProcs(t testing.TB, n int) {
 	})
 }
 
-// TestConcurrentCallsHaveWorkers has eight goroutines make products on two threads,
-// for which the pool must have eight workers.
+// TestConcurrentCallsHaveWorkers has eight goroutines make products on two threads, for which the
+// pool must have eight workers.
 func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	const callers, n = 8, 128
 	withProcs(t, 16)
@@ -50,8 +50,8 @@ func TestConcurrentCallsHaveWorkers(t *testing.T) {
 	}
 }
 
-// TestRowsOfCalls multiplies other rows in each call, on several goroutines, which keep the converted rows of
-// the call before: each call has the bits of a single goroutine.
+// TestRowsOfCalls multiplies other rows in each call, on several goroutines, which keep the
+// converted rows of the call before: each call has the bits of a single goroutine.
 func TestRowsOfCalls(t *testing.T) {
 	withProcs(t, 4)
 	r := rand.New(rand.NewPCG(5, 6))

@@ -55,8 +55,8 @@ func TestTuningChangesNoResult(t *testing.T) {
 	})
 }
 
-// TestRowFromMemory multiplies one row by a B of more than 32 MiB, which is fetched ahead as the figures say.
-// Its numbers are integers, so that every order of additions gives the same sums.
+// TestRowFromMemory multiplies one row by a B of more than 32 MiB, which is fetched ahead as the
+// figures say. Its numbers are integers, so that every order of additions gives the same sums.
 func TestRowFromMemory(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })

@@ -11,8 +11,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// TestZerosOfProducts expects the sign of zero that doc/numerics.md states where products are too small for a float32: a chain keeps the sign
-// of the last product, and a dot product is +0 times alpha plus 0.
+// TestZerosOfProducts expects the sign of zero that doc/numerics.md states where products are too
+// small for a float32: a chain keeps the sign of the last product, and a dot product is +0 times
+// alpha plus 0.
 func TestZerosOfProducts(t *testing.T) {
 	rows, depths := []int{1, 2, 3, 7, 13, 40}, []int{1, 3, 4, 16, 19, 20, 24, 40, 63, 1030}
 	if testenv.Slow() {
@@ -58,8 +59,8 @@ func TestZerosOfProducts(t *testing.T) {
 	})
 }
 
-// TestZerosOfReference expects the sign of zero of the references from products of integers that are -0, with each part of an epilogue: a part
-// that is missing keeps the sign.
+// TestZerosOfReference expects the sign of zero of the references from products of integers that
+// are -0, with each part of an epilogue: a part that is missing keeps the sign.
 func TestZerosOfReference(t *testing.T) {
 	const k = 32
 	a, b, negative := make([]float32, k), slices.Repeat([]float32{1}, k), []float32{negativeZero}
@@ -83,7 +84,8 @@ func TestZerosOfReference(t *testing.T) {
 	})
 }
 
-// TestProductsUnderflow compares products of small numbers with the bound, in which each step adds half the smallest denormal.
+// TestProductsUnderflow compares products of small numbers with the bound, in which each step adds
+// half the smallest denormal.
 func TestProductsUnderflow(t *testing.T) {
 	r := rand.New(rand.NewPCG(81, 82))
 	eachISA(t, func(t *testing.T) {
@@ -122,7 +124,8 @@ func TestProductsUnderflow(t *testing.T) {
 	})
 }
 
-// TestProductsUnderflowByAlpha has sums that alpha makes denormal, each 1024 products at a time: half a unit is lost as often.
+// TestProductsUnderflowByAlpha has sums that alpha makes denormal, each 1024 products at a time:
+// half a unit is lost as often.
 func TestProductsUnderflowByAlpha(t *testing.T) {
 	const m, alpha = 20, 0x1p-149
 	eachISA(t, func(t *testing.T) {
@@ -142,8 +145,9 @@ func TestProductsUnderflowByAlpha(t *testing.T) {
 	})
 }
 
-// TestHiddenByBias expects that a key with a bias of -Inf counts as hidden, even if its score is NaN or infinite, in each way to compute
-// attention, and that a query that sees no key gives +0 under a negative head mask.
+// TestHiddenByBias expects that a key with a bias of -Inf counts as hidden, even if its score is
+// NaN or infinite, in each way to compute attention, and that a query that sees no key gives +0
+// under a negative head mask.
 func TestHiddenByBias(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, s := range []struct{ lenQ, lenK, dim int }{{13, 40, 64}, {1, 256, 64}, {1, 257, 64}, {2, 9, 8}, {5, 300, 32}, {33, 33, 20}, {40, 70, 64}, {1, 3000, 16}, {30, 100, 32}} {
@@ -210,8 +214,8 @@ func TestHiddenByBias(t *testing.T) {
 	})
 }
 
-// TestInt8Window has equal values, which are the result whatever the weights, where the keys that queries see begin anywhere: what is before
-// the first of them must not count.
+// TestInt8Window has equal values, which are the result whatever the weights, where the keys that
+// queries see begin anywhere: what is before the first of them must not count.
 func TestInt8Window(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, past := range []int{20, 26, 42, 60, 131, 150} {

@@ -6,8 +6,8 @@ import (
 )
 
 // ALBERT: Lan et al., 2020, "ALBERT: A Lite BERT for Self-supervised Learning of Language
-// Representations". It is BERT with embeddings narrower than its layers, and with layers
-// that share their weights.
+// Representations". It is BERT with embeddings narrower than its layers, and with layers that share
+// their weights.
 
 func init() { Register(newALBERT, "albert") }
 
@@ -51,7 +51,8 @@ func newALBERT(c *Checkpoint) (*Model, error) {
 	return config.heads(c, &Model{Encoder: e}, body, e.Tokens)
 }
 
-// stack returns the layers in the order in which they are passed; a layer may be there several times.
+// stack returns the layers in the order in which they are passed; a layer may be there several
+// times.
 func (config *albertConfig) stack(c *Checkpoint, l *transformer.Loader, layer transformer.LayerConfig) *transformer.Stack {
 	var groups [][]*transformer.Layer // [groups, inner]
 	for g := 0; g < config.Groups && !c.Loader.Stopped(); g++ {

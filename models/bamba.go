@@ -7,8 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Bamba: IBM, Princeton, CMU and UIUC, 2024, "Bamba: Inference-Efficient Hybrid Mamba2 Model". Most layers have Mamba-2 in
-// place of attention. Where there is attention, half of each head has rotary positions.
+// Bamba: IBM, Princeton, CMU and UIUC, 2024, "Bamba: Inference-Efficient Hybrid Mamba2 Model". Most
+// layers have Mamba-2 in place of attention. Where there is attention, half of each head has rotary
+// positions.
 
 func init() {
 	Register(newBamba, "bamba")

@@ -8,10 +8,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// BART: Lewis et al., 2020, "BART: Denoising Sequence-to-Sequence Pre-training"; and
-// those made like it: mBART (Liu et al., 2020, "Multilingual Denoising Pre-training"),
-// which normalizes first, Marian (Junczys-Dowmunt et al., 2018) and M2M-100 (Fan et al.,
-// 2021, "Beyond English-Centric Multilingual Machine Translation").
+// BART: Lewis et al., 2020, "BART: Denoising Sequence-to-Sequence Pre-training"; and those made
+// like it: mBART (Liu et al., 2020, "Multilingual Denoising Pre-training"), which normalizes first,
+// Marian (Junczys-Dowmunt et al., 2018) and M2M-100 (Fan et al., 2021, "Beyond English-Centric
+// Multilingual Machine Translation").
 
 func init() {
 	Register(newBART, "bart", "mbart")
@@ -87,8 +87,8 @@ func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder tra
 	return encoder, decoder, err
 }
 
-// bart returns an encoder-decoder whose embedders are e and d, and whose head is tied to shared. Where normalization comes
-// first, there is one after the last layer too.
+// bart returns an encoder-decoder whose embedders are e and d, and whose head is tied to shared.
+// Where normalization comes first, there is one after the last layer too.
 func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transformer.Embedding, e, d block.Embedder, normFirst bool) (*Model, error) {
 	encoderLayer, decoderLayer, err := f.layers(c, normFirst)
 	if err != nil {
@@ -134,8 +134,8 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transf
 	return &Model{LM: lm, Encoder: encoder}, c.bartHead(lm, shared, f.Tied)
 }
 
-// bartEncoder is encoder and decoder as one: the hidden states after the decoder, which
-// gets the same text, one place later, and attends to the encoder.
+// bartEncoder is encoder and decoder as one: the hidden states after the decoder, which gets the
+// same text, one place later, and attends to the encoder.
 type bartEncoder struct {
 	*block.TextEncoder
 	decoder *block.Decoder
@@ -161,8 +161,8 @@ func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	return b.decoder.Hidden(ws, dst, shifted, in.Batch, memory, nil) // [rows, D]
 }
 
-// bartHead loads the decoder's head and, if there is one, its bias. Checkpoints of the
-// model without head are used with the embedding as head.
+// bartHead loads the decoder's head and, if there is one, its bias. Checkpoints of the model
+// without head are used with the embedding as head.
 func (c *Checkpoint) bartHead(d *block.Decoder, shared *transformer.Embedding, tied bool) error {
 	switch c.Config.Head() {
 	case "ForConditionalGeneration", "MTModel":
@@ -187,7 +187,8 @@ func (c *Checkpoint) bartBody() *transformer.Loader {
 	return c.Loader.Under("shared.weight", "model.", "")
 }
 
-// tables returns the embeddings of encoder and decoder: those that a checkpoint has for each, or the one that they share.
+// tables returns the embeddings of encoder and decoder: those that a checkpoint has for each, or
+// the one that they share.
 func (f *bartFields) tables(body *transformer.Loader) (shared, encoder, decoder *transformer.Embedding) {
 	e, d := body.At("encoder.embed_tokens."), body.At("decoder.embed_tokens.")
 	if !f.Tied && e.Has("weight") && d.Has("weight") {

@@ -26,9 +26,9 @@ var (
 	benchReady   = flag.String("ready", "", "the `folder` of its ready file, which is mapped; none: the weights are packed in memory")
 )
 
-// BenchmarkLanguageModel reads prompts and generates, in tokens a second, each on as many
-// threads as -cpu says, and says how much memory was resident at most, in MiB. Random weights
-// are made in float32 first, so of those it says little.
+// BenchmarkLanguageModel reads prompts and generates, in tokens a second, each on as many threads
+// as -cpu says, and says how much memory was resident at most, in MiB. Random weights are made in
+// float32 first, so of those it says little.
 func BenchmarkLanguageModel(b *testing.B) {
 	format, err := kernels.ParseFormat(*benchWeights)
 	if err != nil {
@@ -93,9 +93,10 @@ func BenchmarkLanguageModel(b *testing.B) {
 	})
 }
 
-// BenchmarkSpeech reports seconds of sound per second. parakeet encodes 20 seconds with some layers of the encoder of Parakeet 0.6B: the
-// difference of two runs with different -layers is the time of the layers between; the rest is what comes before all layers. whisper-small
-// encodes a window of 30 seconds and writes 90 tokens, which is some 3 words a second.
+// BenchmarkSpeech reports seconds of sound per second. parakeet encodes 20 seconds with some layers
+// of the encoder of Parakeet 0.6B: the difference of two runs with different -layers is the time of
+// the layers between; the rest is what comes before all layers. whisper-small encodes a window of
+// 30 seconds and writes 90 tokens, which is some 3 words a second.
 func BenchmarkSpeech(b *testing.B) {
 	format, err := kernels.ParseFormat(*benchWeights)
 	if err != nil {

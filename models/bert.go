@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// BERT: Devlin et al., 2019, "BERT: Pre-training of Deep Bidirectional Transformers
-// for Language Understanding".
+// BERT: Devlin et al., 2019, "BERT: Pre-training of Deep Bidirectional Transformers for Language
+// Understanding".
 
 func init() {
 	Register(newBERT, "bert")
@@ -138,8 +138,8 @@ func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embe
 	return c.maskedWords(l.At("transform.dense."), c.Config.Dim, act, norm, c.vocabulary(l, words, tied)), nil
 }
 
-// loadBERT returns the encoder whose tensors body has, with first as the position of the
-// first token; above 0 it is that after the padding token.
+// loadBERT returns the encoder whose tensors body has, with first as the position of the first
+// token; above 0 it is that after the padding token.
 func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*block.TextEncoder, error) {
 	layer, err := config.layer(c.doc)
 	if err != nil {
@@ -167,7 +167,8 @@ func (c *Checkpoint) directed() (*transformer.Mask, error) {
 	return transformer.Causal(), nil
 }
 
-// bertEmbedder returns the embeddings of the given width whose tensors tables has; first is that of loadBERT.
+// bertEmbedder returns the embeddings of the given width whose tensors tables has; first is that of
+// loadBERT.
 func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader, width, first int) (block.Embedder, error) {
 	if config.MaxPositions <= first {
 		return block.Embedder{}, c.doc.Errorf("max_position_embeddings", "the first position is %d", first)
@@ -188,7 +189,8 @@ func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader,
 	return e, nil
 }
 
-// bertGGUFNames returns llama.cpp's names of BERT's tensors, and of those that Jina's version 2 has instead.
+// bertGGUFNames returns llama.cpp's names of BERT's tensors, and of those that Jina's version 2 has
+// instead.
 func bertGGUFNames(r *llamacpp.Reader) func(name string) string {
 	return llamacpp.Names("encoder.layer.", map[string]string{
 		"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",

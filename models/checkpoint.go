@@ -44,21 +44,24 @@ func newCheckpoint(doc, generation configuration.Document, o Options) (*Checkpoi
 	return &Checkpoint{Config: config, doc: doc, build: build, options: o}, nil
 }
 
-// Decode fills the struct that into points to from config.json, by the names in the json tags of its fields,
-// including those of embedded structs. Absent and null fields keep the value that the struct has. An integer
-// must be at least 1 and a floating-point number above 0, unless a tag min gives another minimum.
+// Decode fills the struct that into points to from config.json, by the names in the json tags of
+// its fields, including those of embedded structs. Absent and null fields keep the value that the
+// struct has. An integer must be at least 1 and a floating-point number above 0, unless a tag min
+// gives another minimum.
 //
-// A field of config.json that no call of Decode reads is an error if it would change what the model computes, by the
-// table of transformers' configuration classes, and a warning of the [Model] if the table does not have it.
+// A field of config.json that no call of Decode reads is an error if it would change what the model
+// computes, by the table of transformers' configuration classes, and a warning of the [Model] if
+// the table does not have it.
 func (c *Checkpoint) Decode(into any) error { return c.doc.Decode(into) }
 
-// Errorf returns an error about a field of config.json. It names the file, the field and its value, and matches fault.ErrConfig.
+// Errorf returns an error about a field of config.json. It names the file, the field and its value,
+// and matches fault.ErrConfig.
 func (c *Checkpoint) Errorf(field, format string, args ...any) error {
 	return c.doc.Errorf(field, format, args...)
 }
 
-// A Builder makes the model of a checkpoint. What is wrong with the weights it
-// leaves to the Loader.
+// A Builder makes the model of a checkpoint. What is wrong with the weights it leaves to the
+// Loader.
 type Builder func(c *Checkpoint) (*Model, error)
 
 var registry struct {
@@ -66,8 +69,8 @@ var registry struct {
 	builders map[string]Builder
 }
 
-// Register makes Open use build for the model types, as config.json spells them. It panics
-// if one of them is registered already.
+// Register makes Open use build for the model types, as config.json spells them. It panics if one
+// of them is registered already.
 func Register(build Builder, modelTypes ...string) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -101,9 +104,9 @@ func builderOf(modelType string) (Builder, bool) {
 	return b, ok
 }
 
-// decoderModel returns the model of the decoder d with the head that the architecture names:
-// the embedding itself to logits where the checkpoint ties the two; a classifier of each
-// text by its last token that is not padding, or of each token; or none.
+// decoderModel returns the model of the decoder d with the head that the architecture names: the
+// embedding itself to logits where the checkpoint ties the two; a classifier of each text by its
+// last token that is not padding, or of each token; or none.
 func (c *Checkpoint) decoderModel(d *block.Decoder, tied bool) (*Model, error) {
 	m, err := c.decoderHead(d, tied)
 	_, said := c.doc.Raw("is_causal") // settle reads it, since a language model must not have it
@@ -152,8 +155,8 @@ func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 	return nil, c.unknownHead()
 }
 
-// ranking returns the projector of jina-reranker-v3 (Wang et al., 2025, "jina-reranker-v3: Last but Not Late Interaction for
-// Document Reranking"), whose last width only its weight says.
+// ranking returns the projector of jina-reranker-v3 (Wang et al., 2025, "jina-reranker-v3: Last but
+// Not Late Interaction for Document Reranking"), whose last width only its weight says.
 func (c *Checkpoint) ranking(dim int) (*block.Head, error) {
 	if c.Config.Architectures[0] != "JinaForRanking" {
 		return nil, c.unknownHead()
@@ -181,8 +184,8 @@ func (c *Checkpoint) poolBeforePadding() (block.Pooling, error) {
 	return block.PoolAt(block.LastBut(pad.Token)), err
 }
 
-// classify returns the last layer of a classifier, whose labels are as many as the
-// configuration names, or as its weight has rows.
+// classify returns the last layer of a classifier, whose labels are as many as the configuration
+// names, or as its weight has rows.
 func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transformer.Linear {
 	if len(c.Config.Labels) == 0 {
 		n := 2 // the default of transformers
@@ -215,7 +218,8 @@ func (c *Checkpoint) unknownHead() error {
 	return c.doc.Errorf("architectures", "this head is not supported")
 }
 
-// nameStackedExperts has the tensors that stack the matrices of experts, whose names end without a dot, as those of linear layers.
+// nameStackedExperts has the tensors that stack the matrices of experts, whose names end without a
+// dot, as those of linear layers.
 func (c *Checkpoint) nameStackedExperts() {
 	c.Loader.Rename(func(name string) string {
 		for _, part := range []string{".experts.gate_up_proj", ".experts.down_proj"} {
@@ -234,8 +238,8 @@ func (c *Checkpoint) nameStackedExperts() {
 // ownHeads add the heads that a family has of its own, by the end of the class's name.
 type ownHeads map[string]func() error
 
-// heads adds the heads of a checkpoint: the family's own, or those that all families have, for labels of tokens and for
-// answers to questions.
+// heads adds the heads of a checkpoint: the family's own, or those that all families have, for
+// labels of tokens and for answers to questions.
 func (c *Checkpoint) heads(m *Model, own ownHeads) (*Model, error) {
 	name := c.Config.Head()
 	if add, ok := own[name]; ok {
@@ -271,19 +275,20 @@ func (c *Checkpoint) pooler(m *Model, l *transformer.Loader) *transformer.Linear
 	return dense
 }
 
-// sequenceLabels returns the head for labels of sequences: the hidden state of the first token goes through a dense layer, an
-// activation and the layer that l has.
+// sequenceLabels returns the head for labels of sequences: the hidden state of the first token goes
+// through a dense layer, an activation and the layer that l has.
 func (c *Checkpoint) sequenceLabels(dense *transformer.Linear, act func(t kernels.Threads, x []float32), l *transformer.Loader) Head {
 	return &block.Head{Pool: block.PoolFirst, Dense: dense, Act: act, Last: c.classify(l, c.Config.Dim, true)}
 }
 
-// maskedWords returns the head for masked words: a dense layer to some width, an activation, a normalization, and the layer to
-// the vocabulary.
+// maskedWords returns the head for masked words: a dense layer to some width, an activation, a
+// normalization, and the layer to the vocabulary.
 func (c *Checkpoint) maskedWords(dense *transformer.Loader, width int, act kernels.Activation, norm *transformer.Norm, last *transformer.Linear) Head {
 	return &block.Head{Dense: dense.Linear(c.Config.Dim, width, true), Act: block.Activate(act), Norm: norm, Last: last}
 }
 
-// projection returns the layer to the vocabulary in l, which has a bias. Its weight is the embedding where the two are tied.
+// projection returns the layer to the vocabulary in l, which has a bias. Its weight is the
+// embedding where the two are tied.
 func (c *Checkpoint) projection(l *transformer.Loader, words *transformer.Embedding, width int, tied bool) *transformer.Linear {
 	if tied {
 		return l.Tied(words, l.Tensor("bias", c.Config.Vocab))

@@ -54,8 +54,8 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	}}, nil
 }
 
-// clipText returns the tower of texts that d describes, and what takes the hidden state of the token
-// that ends a text, which has seen all of it.
+// clipText returns the tower of texts that d describes, and what takes the hidden state of the
+// token that ends a text, which has seen all of it.
 func (c *Checkpoint) clipText(d configuration.Document, l *transformer.Loader) (*block.TextEncoder, block.Pooling, error) {
 	tower := block.TowerConfig{Dim: 512, Layers: 12, Heads: 8, Hidden: 2048, Activation: "quick_gelu", Eps: 1e-5}
 	words := block.TextTowerConfig{Vocab: 49408, MaxPositions: 77, EOS: 49407}
@@ -109,8 +109,8 @@ func newCLIPText(c *Checkpoint) (*Model, error) {
 	return &Model{Encoder: texts, Heads: Heads{HeadPooler: pooled}}, nil
 }
 
-// newCLIPImage returns only the tower of images. Its ImagePooler gives the normalized hidden
-// state of the class token, projected where the checkpoint says so.
+// newCLIPImage returns only the tower of images. Its ImagePooler gives the normalized hidden state
+// of the class token, projected where the checkpoint says so.
 func newCLIPImage(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults
 	if err := c.doc.Decode(&projected); err != nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Cohere 2: Cohere, 2025, "Command A: An Enterprise-Ready Large Language Model". Parallel
-// layers. Those with a window have rotary positions, and those that see all keys have no
-// positions.
+// Cohere 2: Cohere, 2025, "Command A: An Enterprise-Ready Large Language Model". Parallel layers.
+// Those with a window have rotary positions, and those that see all keys have no positions.
 
 func init() {
 	Register(newCohere2, "cohere2")

@@ -14,8 +14,8 @@ import (
 )
 
 // TestCompare serves scripts/configs/compare.py, which starts it with AVOFORMER_COMPARE: each line
-// of the standard input is a folder like those of TestFolders, or a model's folder, a tab and an adapter's folder that has
-// what is expected, and the answer a line of JSON.
+// of the standard input is a folder like those of TestFolders, or a model's folder, a tab and an
+// adapter's folder that has what is expected, and the answer a line of JSON.
 func TestCompare(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
 		t.Skip("make compare WHAT=models starts it")

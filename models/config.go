@@ -26,8 +26,8 @@ type Config struct {
 }
 
 // Head returns the end of the first architecture's name that tells the head, such as
-// "ForSequenceClassification", "LMHeadModel" or "MTModel"; "Model" is without head, as
-// are all other names.
+// "ForSequenceClassification", "LMHeadModel" or "MTModel"; "Model" is without head, as are all
+// other names.
 func (c *Config) Head() string {
 	name := "Model"
 	if len(c.Architectures) > 0 {
@@ -52,8 +52,8 @@ type tokenFields struct {
 	EOS   pyjson.OneOr[configuration.TokenID] `json:"eos_token_id"`
 }
 
-// common reads what all configurations have. generation, which may be empty, goes
-// before config.json in what concerns generation.
+// common reads what all configurations have. generation, which may be empty, goes before
+// config.json in what concerns generation.
 func common(d, generation configuration.Document) (Config, error) {
 	raw := struct {
 		ModelType     string               `json:"model_type"`

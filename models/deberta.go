@@ -11,10 +11,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// DeBERTa 2 and 3: He et al., 2021, "DeBERTa: Decoding-enhanced BERT with Disentangled
-// Attention", and 2023, "DeBERTaV3: Improving DeBERTa using ELECTRA-Style Pre-Training with
-// Gradient-Disentangled Embedding Sharing". BERT whose scores have, besides the product of
-// query and key, those of each with a vector for their distance.
+// DeBERTa 2 and 3: He et al., 2021, "DeBERTa: Decoding-enhanced BERT with Disentangled Attention",
+// and 2023, "DeBERTaV3: Improving DeBERTa using ELECTRA-Style Pre-Training with
+// Gradient-Disentangled Embedding Sharing". BERT whose scores have, besides the product of query
+// and key, those of each with a vector for their distance.
 
 func init() { Register(newDeBERTa, "deberta-v2") }
 

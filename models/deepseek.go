@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// DeepSeek V3: DeepSeek-AI, 2024, "DeepSeek-V3 Technical Report": latent attention, and a mixture of experts that are picked by
-// sigmoids in groups, beside experts that every row takes.
+// DeepSeek V3: DeepSeek-AI, 2024, "DeepSeek-V3 Technical Report": latent attention, and a mixture
+// of experts that are picked by sigmoids in groups, beside experts that every row takes.
 
 func init() {
 	Register(newDeepSeekV3, "deepseek_v3")
@@ -107,8 +107,8 @@ func (config *deepSeekConfig) predictor(l *transformer.Loader, d *block.Decoder,
 	}
 }
 
-// readDeepSeekGGUF reads the sizes of latent attention and the mixture. Keys and values count as those of one head there, of
-// the latent vector and the features with positions.
+// readDeepSeekGGUF reads the sizes of latent attention and the mixture. Keys and values count as
+// those of one head there, of the latent vector and the features with positions.
 func readDeepSeekGGUF(r *llamacpp.Reader) {
 	for _, field := range []string{"head_dim", "num_key_value_heads", "partial_rotary_factor"} {
 		delete(r.Fields, field)

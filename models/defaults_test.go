@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// TestSizesByDefault leaves sizes out of small configurations, which are then what transformers
-// has by default.
+// TestSizesByDefault leaves sizes out of small configurations, which are then what transformers has
+// by default.
 func TestSizesByDefault(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("takes long, in emulators minutes, and no tier has sizes of its own")

@@ -8,8 +8,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// DINOv2: Oquab et al., 2023, "DINOv2: Learning Robust Visual Features without Supervision". ViT whose layers scale
-// what each part adds, element by element; its largest size has gated feed-forward networks.
+// DINOv2: Oquab et al., 2023, "DINOv2: Learning Robust Visual Features without Supervision". ViT
+// whose layers scale what each part adds, element by element; its largest size has gated
+// feed-forward networks.
 
 func init() {
 	Register(newDINOv2, "dinov2")
@@ -126,7 +127,8 @@ func (a dinov2Attention) Forward(ws *Workspace, dst, x []float32, batch Batch, _
 type dinov2Layer struct {
 	attentionNorm, feedNorm *transformer.Norm
 	attention               interface {
-		// Forward sets dst, [rows, D], to the attention of x, [rows, D], at the positions in turns; nil: none.
+		// Forward sets dst, [rows, D], to the attention of x, [rows, D], at the positions in turns;
+		// nil: none.
 		Forward(ws *Workspace, dst, x []float32, batch Batch, turns []float32) error
 	}
 	feed                      *transformer.FeedForward

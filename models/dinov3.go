@@ -7,8 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// DINOv3: Siméoni et al., 2025, "DINOv3". DINOv2 with rotary positions, which depend on where the centre of a patch lies
-// between the edges of the image, and with registers: learned rows after that of the class.
+// DINOv3: Siméoni et al., 2025, "DINOv3". DINOv2 with rotary positions, which depend on where the
+// centre of a patch lies between the edges of the image, and with registers: learned rows after
+// that of the class.
 
 func init() {
 	Register(newDINOv3, "dinov3_vit")
@@ -69,7 +70,8 @@ func newDINOv3(c *Checkpoint) (*Model, error) {
 	}, nil
 }
 
-// frequencies returns the angles for a step of 1 along an axis, which goes from -1 to 1. The first is a full turn.
+// frequencies returns the angles for a step of 1 along an axis, which goes from -1 to 1. The first
+// is a full turn.
 func (config *dinov3Config) frequencies(l *transformer.Loader) []float64 {
 	if l.Failed() { // no tensor confirms the size of a head
 		return nil

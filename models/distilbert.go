@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// DistilBERT: Sanh et al., 2019, "DistilBERT, a distilled version of BERT". It is BERT
-// without token types, by names of its own.
+// DistilBERT: Sanh et al., 2019, "DistilBERT, a distilled version of BERT". It is BERT without
+// token types, by names of its own.
 
 func init() { Register(newDistilBERT, "distilbert") }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestDocumented wants each model type and each architecture of GGUF files in the table of doc/models.md.
+// TestDocumented wants each model type and each architecture of GGUF files in the table of
+// doc/models.md.
 func TestDocumented(t *testing.T) {
 	page := string(tftest.Must(os.ReadFile("../doc/models.md"))(t))
 	_, table, _ := strings.Cut(page, "\n## What opens\n")

@@ -6,9 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// ELECTRA: Clark et al., 2020, "ELECTRA: Pre-training Text Encoders as Discriminators
-// Rather Than Generators". It is BERT whose embeddings may be narrower than its layers,
-// with heads of its own.
+// ELECTRA: Clark et al., 2020, "ELECTRA: Pre-training Text Encoders as Discriminators Rather Than
+// Generators". It is BERT whose embeddings may be narrower than its layers, with heads of its own.
 
 func init() { Register(newELECTRA, "electra") }
 

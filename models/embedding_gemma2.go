@@ -7,8 +7,9 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// EmbeddingGemma 2: an encoder of Gemma 4's layers, whose tokens see those after them too. Per-layer embeddings come from the
-// vectors of the tokens alone, and hidden states are projected to the width of a text's vector.
+// EmbeddingGemma 2: an encoder of Gemma 4's layers, whose tokens see those after them too.
+// Per-layer embeddings come from the vectors of the tokens alone, and hidden states are projected
+// to the width of a text's vector.
 
 func init() {
 	Register(newEmbeddingGemma2, "embedding_gemma2_text")

@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// ERNIE 4.5: Baidu ERNIE Team, 2025, "ERNIE 4.5 Technical Report": Llama whose rotary pairs are neighbours.
+// ERNIE 4.5: Baidu ERNIE Team, 2025, "ERNIE 4.5 Technical Report": Llama whose rotary pairs are
+// neighbours.
 
 func init() {
 	Register(newErnie, "ernie4_5")

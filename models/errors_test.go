@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestConfigErrors gives configurations values that are unknown or contradict others. The
-// error names the file, the field and the value.
+// TestConfigErrors gives configurations values that are unknown or contradict others. The error
+// names the file, the field and the value.
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct{ folder, field, value string }{
 		{"llama", "rope_scaling", `{"rope_type":"spiral"}`},
@@ -164,8 +164,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestWarnings gives configurations fields that transformers does not have, and fields that it
-// has and that are without effect or at their default.
+// TestWarnings gives configurations fields that transformers does not have, and fields that it has
+// and that are without effect or at their default.
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ folder, field, value, want string }{
 		{"llama", "clip_qkv", `0.1`, "clip_qkv = 0.1"},

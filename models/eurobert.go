@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// EuroBERT: Boizard et al., 2025, "EuroBERT: Scaling Multilingual Encoders for European
-// Languages". It is Llama whose tokens see those after them too.
+// EuroBERT: Boizard et al., 2025, "EuroBERT: Scaling Multilingual Encoders for European Languages".
+// It is Llama whose tokens see those after them too.
 
 func init() {
 	Register(newEuroBERT, "eurobert")
@@ -76,7 +76,8 @@ func (config *eurobertConfig) heads(c *Checkpoint, m *Model, words *transformer.
 	})
 }
 
-// lateHead is a head that pools what another makes of each row. The mean of logits is the logits of the mean.
+// lateHead is a head that pools what another makes of each row. The mean of logits is the logits of
+// the mean.
 type lateHead struct {
 	rows, texts *block.Head
 	dim         int // of a row

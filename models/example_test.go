@@ -104,7 +104,8 @@ func (b bagOfWords) Encode(ws *models.Workspace, dst []float32, in models.Tokens
 	return b.table.Forward(ws, dst, in.IDs)
 }
 
-// What a model is for follows from its class. A model type of one's own may have a use that its class does not name.
+// What a model is for follows from its class. A model type of one's own may have a use that its
+// class does not name.
 func ExampleUseOf() {
 	models.Describe(models.Traits{Use: models.UseText}, "storyteller")
 	for _, config := range []string{
@@ -158,7 +159,8 @@ func ExampleLogMel() {
 	// Output: 10 frames, the loudest band is 26
 }
 
-// A spectrogram as Parakeet takes it: a frame for each hundredth of a second, and each band with mean 0.
+// A spectrogram as Parakeet takes it: a frame for each hundredth of a second, and each band with
+// mean 0.
 func ExampleNormalizedLogMel() {
 	samples := make([]float32, models.SampleRate/10)
 	for i := range samples {

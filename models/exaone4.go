@@ -7,9 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// EXAONE 4: LG AI Research, 2025, "EXAONE 4.0: Unified Large Language Models Integrating Non-reasoning and Reasoning Modes":
-// Llama that normalizes what leaves each part, and the queries and keys of each head. Where some layers have windows, the others
-// have no positions.
+// EXAONE 4: LG AI Research, 2025, "EXAONE 4.0: Unified Large Language Models Integrating
+// Non-reasoning and Reasoning Modes": Llama that normalizes what leaves each part, and the queries
+// and keys of each head. Where some layers have windows, the others have no positions.
 
 func init() {
 	Register(newExaone4, "exaone4")

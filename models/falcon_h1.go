@@ -10,8 +10,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Falcon-H1: TII, 2025, "Falcon-H1: A Family of Hybrid-Head Language Models". Attention and Mamba-2 work side by side in each
-// layer. Multipliers take the place of what training would otherwise have to find.
+// Falcon-H1: TII, 2025, "Falcon-H1: A Family of Hybrid-Head Language Models". Attention and Mamba-2
+// work side by side in each layer. Multipliers take the place of what training would otherwise have
+// to find.
 
 func init() {
 	Register(newFalconH1, "falcon_h1")

@@ -245,8 +245,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestBothWays has decoders without a language model whose tokens see those after them: the first token
-// of a text no longer sees itself alone.
+// TestBothWays has decoders without a language model whose tokens see those after them: the first
+// token of a text no longer sees itself alone.
 func TestBothWays(t *testing.T) {
 	for _, folder := range []string{"mistral-embed", "llama-classify", "gpt2-classify", "qwen2-tokens"} {
 		causal, both := changed(t, folder, fields{"is_causal": "true"}), changed(t, folder, fields{"is_causal": "false"})
@@ -261,8 +261,8 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestEncoderAsDecoder has encoders that their configuration calls decoders: the first token of a text
-// no longer sees those after it.
+// TestEncoderAsDecoder has encoders that their configuration calls decoders: the first token of a
+// text no longer sees those after it.
 func TestEncoderAsDecoder(t *testing.T) {
 	for _, folder := range []string{"bert", "roberta", "electra"} {
 		both, causal := changed(t, folder, fields{"is_decoder": "false"}), changed(t, folder, fields{"is_decoder": "true"})
@@ -272,7 +272,8 @@ func TestEncoderAsDecoder(t *testing.T) {
 	}
 }
 
-// TestActivations has a model with each activation that configurations name: none passes for another.
+// TestActivations has a model with each activation that configurations name: none passes for
+// another.
 func TestActivations(t *testing.T) {
 	for field, folders := range map[string][]string{"hidden_act": {"bert", "gte", "llama", "mpnet"}, "hidden_activation": {"modernbert"}, "dense_act_fn": {"t5"}} {
 		for _, folder := range folders {
@@ -299,7 +300,8 @@ func TestActivations(t *testing.T) {
 	}
 }
 
-// TestProportional has positions of rope_type proportional, which are linear ones with a factor that may be absent.
+// TestProportional has positions of rope_type proportional, which are linear ones with a factor
+// that may be absent.
 func TestProportional(t *testing.T) {
 	linear := func(kind, factor string) []float32 {
 		return changed(t, "llama", fields{"rope_parameters": `{"rope_theta": 100, "rope_type": "` + kind + `"` + factor + `}`})
@@ -312,7 +314,8 @@ func TestProportional(t *testing.T) {
 	}
 }
 
-// TestTruncateOfKinds has truncate in the positions for a kind of layers, where transformers 5.24 does not look for it.
+// TestTruncateOfKinds has truncate in the positions for a kind of layers, where transformers 5.24
+// does not look for it.
 func TestTruncateOfKinds(t *testing.T) {
 	positions := func(truncate string) fields {
 		return fields{"rope_parameters": "-", "rope_theta": "123", "rope_scaling": `{"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 16` + truncate + `}`}
@@ -327,7 +330,8 @@ func TestTruncateOfKinds(t *testing.T) {
 	}
 }
 
-// TestThetaOfGPTNeoX has the base of the frequencies in rotary_emb_base; rope_theta does not count, as in transformers.
+// TestThetaOfGPTNeoX has the base of the frequencies in rotary_emb_base; rope_theta does not count,
+// as in transformers.
 func TestThetaOfGPTNeoX(t *testing.T) {
 	t.Parallel()
 	hidden := func(theta string) ([]float32, []string) {
@@ -344,8 +348,9 @@ func TestThetaOfGPTNeoX(t *testing.T) {
 	}
 }
 
-// TestNull: null is not the same as absence where transformers' class takes it: a factor for scores that is null is that of the width of heads, as
-// of its scaled_dot_product_attention, and what is not there is false.
+// TestNull: null is not the same as absence where transformers' class takes it: a factor for scores
+// that is null is that of the width of heads, as of its scaled_dot_product_attention, and what is
+// not there is false.
 func TestNull(t *testing.T) {
 	for _, c := range []struct{ folder, field, same string }{
 		{"granitemoe", "attention_multiplier", "0.35355339059327373"}, // 1/√8

@@ -17,8 +17,8 @@ import (
 // own is the project's model folders. AVOFORMER_HF names others.
 const own = "testdata/folders"
 
-// TestFolders loads each folder, computes every output that its expected.safetensors
-// has, and compares, on every tier.
+// TestFolders loads each folder, computes every output that its expected.safetensors has, and
+// compares, on every tier.
 func TestFolders(t *testing.T) {
 	root, given := os.LookupEnv("AVOFORMER_HF")
 	if !given {
@@ -47,9 +47,8 @@ func TestFolders(t *testing.T) {
 	t.Logf("%d folders, %d outputs compared", folders, compared)
 }
 
-// TestSharedModels has many goroutines use the same models at once, each with a
-// workspace of its own, and wants the bits that each use has alone. It is for the race
-// detector too.
+// TestSharedModels has many goroutines use the same models at once, each with a workspace of its
+// own, and wants the bits that each use has alone. It is for the race detector too.
 func TestSharedModels(t *testing.T) {
 	uses := map[string]func(ws *tf.Workspace) (result any, err error){}
 	for _, name := range []string{"modernbert", "mpnet", "bert-tokens"} {
@@ -66,7 +65,8 @@ func TestSharedModels(t *testing.T) {
 // hashFormats are the formats of weights in the table of hashes.
 var hashFormats = []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ8_0, kernels.FormatQ4_K}
 
-// fewFolders are those of emulators: encoders, decoders, an encoder with a decoder, one of images and one of sound.
+// fewFolders are those of emulators: encoders, decoders, an encoder with a decoder, one of images
+// and one of sound.
 var fewFolders = []string{"bert", "modernbert", "llama", "gemma2", "t5", "vit", "whisper"}
 
 // hashFolders returns the folders of the table.
@@ -80,7 +80,8 @@ func hashFolders(t *testing.T) (folders []string) {
 	return slices.Compact(folders)
 }
 
-// hashOf returns the hash of all outputs of a folder's model; that of no result if the format does not fit its sizes.
+// hashOf returns the hash of all outputs of a folder's model; that of no result if the format does
+// not fit its sizes.
 func hashOf(t *testing.T, dir string, f kernels.Format) tftest.Hash {
 	t.Helper()
 	m, err := models.Open(dir, models.Options{WeightFormat: f, Exact: true})

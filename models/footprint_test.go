@@ -90,7 +90,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestFootprint wants what is told of a model's memory by headers to be what it takes, and the limit to hold.
+// TestFootprint wants what is told of a model's memory by headers to be what it takes, and the
+// limit to hold.
 func TestFootprint(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("packs some megabytes in several formats; what matrices take is tested in package kernels")
@@ -170,7 +171,8 @@ func TestLimitOfFirstTensors(t *testing.T) {
 	}
 }
 
-// TestFootprintOfCaches wants what a token takes of a cache to be what pages take, for every language model and format.
+// TestFootprintOfCaches wants what a token takes of a cache to be what pages take, for every
+// language model and format.
 func TestFootprintOfCaches(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("nothing of it depends on the machine")

@@ -8,9 +8,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Gemma: Gemma Team, 2024, "Gemma: Open Models Based on Gemini Research and
-// Technology": Llama with a larger head, GELU, scaled embeddings, and normalizations
-// whose stored weights w stand for 1+w.
+// Gemma: Gemma Team, 2024, "Gemma: Open Models Based on Gemini Research and Technology": Llama with
+// a larger head, GELU, scaled embeddings, and normalizations whose stored weights w stand for 1+w.
 
 func init() {
 	Register(newGemma, "gemma")
@@ -78,8 +77,8 @@ func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transf
 	return d
 }
 
-// onePlus makes the weights w of normalizations 1+w, unless they are stored in that
-// form. Some may be nil, or lack their weights, where loading failed.
+// onePlus makes the weights w of normalizations 1+w, unless they are stored in that form. Some may
+// be nil, or lack their weights, where loading failed.
 func (c *Checkpoint) onePlus(norms ...*transformer.Norm) {
 	for _, n := range norms {
 		if n == nil || c.convention.Converted {

@@ -10,11 +10,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Gemma 2 and 3: Gemma Team, 2024, "Gemma 2: Improving Open Language Models at a
-// Practical Size", and 2025, "Gemma 3 Technical Report". Normalizations in front of and
-// after attention and feed-forward network, windows in some layers; version 2 caps
-// scores and logits, version 3 normalizes queries and keys, and has a base of its own
-// for the rotary positions of layers with windows.
+// Gemma 2 and 3: Gemma Team, 2024, "Gemma 2: Improving Open Language Models at a Practical Size",
+// and 2025, "Gemma 3 Technical Report". Normalizations in front of and after attention and
+// feed-forward network, windows in some layers; version 2 caps scores and logits, version 3
+// normalizes queries and keys, and has a base of its own for the rotary positions of layers with
+// windows.
 
 func init() {
 	Register(newGemma2, "gemma2")
@@ -176,8 +176,8 @@ func readGemmaGGUF(r *llamacpp.Reader) {
 	if r.Architecture != "gemma2" {
 		r.Number("rope_local_base_freq", "rope.freq_base_swa", false)
 	}
-	// Not among the metadata: of the published sizes, the largest of each version (46
-	// and 62 layers) alone scales queries by the width of a head's share of the rows.
+	// Not among the metadata: of the published sizes, the largest of each version (46 and 62
+	// layers) alone scales queries by the width of a head's share of the rows.
 	scale, _ := r.Fields["head_dim"].(int64)
 	layers := r.Layers()
 	if heads := r.IntegerOf("attention.head_count"); (layers == 46 || layers == 62) && heads > 0 {

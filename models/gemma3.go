@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file has Gemma 3 with images. An encoder like SigLIP's reads images of one size. Means over squares of its patches become tokens, which attend
-// to each other. For its text see gemma2.go.
+// This file has Gemma 3 with images. An encoder like SigLIP's reads images of one size. Means over
+// squares of its patches become tokens, which attend to each other. For its text see gemma2.go.
 
 func init() {
 	registerProjector("gemma3", "gemma3_text", gemma3Images)
@@ -57,7 +57,8 @@ func gemma3Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 	return &ImageReader{ImageEncoder: &block.AveragedTower{ImageTower: t, Square: t.Side / side, Norm: norm, Project: project}, Token: config.Image, Begin: aroundImage(c.doc, "boi_token_index", 255999), End: aroundImage(c.doc, "eoi_token_index", 256000), Processors: []string{"Gemma3"}}, nil
 }
 
-// aroundImage returns a token around those of an image; -1: the field is not one. Only prompts have these tokens, so that a model without them opens.
+// aroundImage returns a token around those of an image; -1: the field is not one. Only prompts have
+// these tokens, so that a model without them opens.
 func aroundImage(d configuration.Document, field string, without int) int {
 	token := without
 	d.Note(field)

@@ -10,9 +10,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Gemma 3n: Google DeepMind, 2025: Gemma 3 with alternating updates of several streams of rows, of which layers compute one; learned
-// augmented residual layers beside attention; per-layer embeddings; feed-forward networks of a width for each layer, in the first
-// layers with few activations; and layers at the end that attend to the keys and values of earlier ones.
+// Gemma 3n: Google DeepMind, 2025: Gemma 3 with alternating updates of several streams of rows, of
+// which layers compute one; learned augmented residual layers beside attention; per-layer
+// embeddings; feed-forward networks of a width for each layer, in the first layers with few
+// activations; and layers at the end that attend to the keys and values of earlier ones.
 
 func init() {
 	Register(newGemma3n, "gemma3n_text")
@@ -106,7 +107,8 @@ func newGemma3n(c *Checkpoint) (*Model, error) {
 	return c.decoderModel(d, config.Tied)
 }
 
-// check returns an error if fields do not go together. It completes the fields that have a value for each layer.
+// check returns an error if fields do not go together. It completes the fields that have a value
+// for each layer.
 func (config *gemma3nConfig) check(d configuration.Document) error {
 	const most, mostStreams, sparse = 1 << 16, 64, 10 // the first two limit what configurations merely claim
 	if config.Layers > most {

@@ -100,7 +100,8 @@ func (l *gemma3nLayer) Forward(ws *Workspace, dst []float32, in transformer.Laye
 	return nil
 }
 
-// compute sets dst to what attention, the augmented residual layer and the feed-forward network make of x, both [rows, D].
+// compute sets dst to what attention, the augmented residual layer and the feed-forward network
+// make of x, both [rows, D].
 func (l *gemma3nLayer) compute(ws *Workspace, dst, x []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
 	defer ws.Release(ws.Mark())
 	normed, y := ws.Alloc(len(x)), ws.Alloc(len(x))       // [rows, D]
@@ -150,15 +151,16 @@ func (l *gemma3nLayer) laurel(ws *Workspace, dst, x []float32) error {
 	return l.laurelNorm.Forward(ws, dst, dst)
 }
 
-// sparseFeed is a feed-forward network with a gate, of which only those activations of a row pass that are some deviations above
-// the mean.
+// sparseFeed is a feed-forward network with a gate, of which only those activations of a row pass
+// that are some deviations above the mean.
 type sparseFeed struct {
 	gate, up, down *transformer.Linear
 	deviations     float32
 	act            func(t kernels.Threads, x []float32)
 }
 
-// loadSparseFeed takes the tensors of a network in which a part of normally distributed activations would be 0.
+// loadSparseFeed takes the tensors of a network in which a part of normally distributed activations
+// would be 0.
 func loadSparseFeed(l *transformer.Loader, c transformer.FeedForwardConfig, sparsity float64) *sparseFeed {
 	names := llamaLayer.Feed
 	return &sparseFeed{
@@ -168,7 +170,8 @@ func loadSparseFeed(l *transformer.Loader, c transformer.FeedForwardConfig, spar
 	}
 }
 
-// Forward sets dst, [rows, D], to the network's value at x, [rows, D], plus residual, nil or [rows, D].
+// Forward sets dst, [rows, D], to the network's value at x, [rows, D], plus residual, nil or [rows,
+// D].
 func (f *sparseFeed) Forward(ws *Workspace, dst, x, residual []float32) error {
 	defer ws.Release(ws.Mark())
 	rows, width := len(x)/f.gate.In, f.gate.Out
@@ -191,8 +194,8 @@ func (f *sparseFeed) Forward(ws *Workspace, dst, x, residual []float32) error {
 	return nil
 }
 
-// cutting subtracts from each row its mean and some of its deviations, and leaves 0 in place of what is negative: a task of kernels.Threads.Run
-// whose parts are rows.
+// cutting subtracts from each row its mean and some of its deviations, and leaves 0 in place of
+// what is negative: a task of kernels.Threads.Run whose parts are rows.
 type cutting struct {
 	x          []float32 // [rows, width]
 	width      int

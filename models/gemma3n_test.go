@@ -15,8 +15,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// TestGemma3nWithTowers opens gemma3n_text within the model that reads images and hears sound. The text has the same logits. Tokens
-// beyond the table of per-layer embeddings stand for images and sound: the text alone takes them, the larger model refuses them.
+// TestGemma3nWithTowers opens gemma3n_text within the model that reads images and hears sound. The
+// text has the same logits. Tokens beyond the table of per-layer embeddings stand for images and
+// sound: the text alone takes them, the larger model refuses them.
 func TestGemma3nWithTowers(t *testing.T) {
 	const folder = "gemma3n_text"
 	var text map[string]any

@@ -8,9 +8,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Gemma 4: Google DeepMind, 2026: Gemma 3 with larger heads in the layers without windows, of which a part turns, with
-// normalized values, with layers at the end that attend to the keys and values of earlier ones, with per-layer embeddings, and,
-// in one size, with experts beside the feed-forward network.
+// Gemma 4: Google DeepMind, 2026: Gemma 3 with larger heads in the layers without windows, of which
+// a part turns, with normalized values, with layers at the end that attend to the keys and values
+// of earlier ones, with per-layer embeddings, and, in one size, with experts beside the
+// feed-forward network.
 
 func init() {
 	Register(newGemma4, "gemma4_text")
@@ -19,7 +20,8 @@ func init() {
 	})
 }
 
-// What models have around Gemma 4's text: fields about images and sound, towers, and the tokens that stand for these.
+// What models have around Gemma 4's text: fields about images and sound, towers, and the tokens
+// that stand for these.
 var (
 	gemma4Around       = []string{"vision_config", "audio_config", "boi_token_id", "eoi_token_id", "boa_token_id", "eoa_token_index"}
 	gemma4Towers       = append([]string{"embed_vision.*", "audio_tower.*", "embed_audio.*", "model.embed_vision.*", "model.audio_tower.*", "model.embed_audio.*"}, visionTower...)
@@ -155,7 +157,8 @@ func (config *gemma4Config) load(c *Checkpoint, l *transformer.Loader, layer tra
 	return loaded
 }
 
-// seeBothWays has tokens see those after them too, in layers with windows as many as radius on each side.
+// seeBothWays has tokens see those after them too, in layers with windows as many as radius on each
+// side.
 func seeBothWays(d *block.Decoder, radius int) {
 	for i, w := range d.Windows {
 		if d.Masks[i] = nil; w > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// gemma4Fields has the fields that Gemma 4 and EmbeddingGemma 2 have in common. Layers with windows and layers without differ in their
-// heads and their rotary positions.
+// gemma4Fields has the fields that Gemma 4 and EmbeddingGemma 2 have in common. Layers with windows
+// and layers without differ in their heads and their rotary positions.
 type gemma4Fields struct {
 	Vocab        int     `json:"vocab_size"`
 	Dim          int     `json:"hidden_size"`
@@ -106,8 +106,9 @@ func (f *gemma4Fields) layers(d configuration.Document, kinds []string, rope map
 	return layers, nil
 }
 
-// heads returns the heads of the layers of each kind that there is: those that per_layer_config says, where it is there at all.
-// Layers of one kind have the same, since they have the same rotary positions.
+// heads returns the heads of the layers of each kind that there is: those that per_layer_config
+// says, where it is there at all. Layers of one kind have the same, since they have the same rotary
+// positions.
 func (f *gemma4Fields) heads(d configuration.Document, kinds []string) (map[string]layerHeads, error) {
 	const field = "per_layer_config"
 	own := make([]layerHeads, len(kinds))

@@ -22,7 +22,8 @@ func init() {
 	)})
 }
 
-// perLayerParts are the names of what layers do with per-layer embeddings, and perLayerWhole those of what makes them.
+// perLayerParts are the names of what layers do with per-layer embeddings, and perLayerWhole those
+// of what makes them.
 var (
 	perLayerParts = map[string]string{"per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm"}
 	perLayerWhole = map[string]string{"embed_tokens_per_layer": "per_layer_token_embd", "per_layer_model_projection": "per_layer_model_proj", "per_layer_projection_norm": "per_layer_proj_norm"}

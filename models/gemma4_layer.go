@@ -10,7 +10,8 @@ import (
 
 // The parts of Gemma 4's layers.
 
-// perLayerMix adds to the rows what a layer makes of its per-layer embeddings: norm(project(activation(gate(x)) * embeddings)).
+// perLayerMix adds to the rows what a layer makes of its per-layer embeddings:
+// norm(project(activation(gate(x)) * embeddings)).
 type perLayerMix struct {
 	gate, project *transformer.Linear // from D to P, and from P to D
 	norm          *transformer.Norm
@@ -28,7 +29,8 @@ func loadPerLayerMix(l *transformer.Loader, c transformer.LayerConfig, width int
 	}
 }
 
-// Forward sets dst, [rows, D], to what is added for x, [rows, D], and the embeddings of the layer, [rows, P].
+// Forward sets dst, [rows, D], to what is added for x, [rows, D], and the embeddings of the layer,
+// [rows, P].
 func (p *perLayerMix) Forward(ws *Workspace, dst, x, embeddings []float32) error {
 	defer ws.Release(ws.Mark())
 	g := ws.Alloc(len(embeddings))                   // [rows, P]
@@ -91,8 +93,8 @@ func loadPerLayer(l *transformer.Loader, dim, layers, width int, eps float32) *b
 	}
 }
 
-// gemma4Feed is a feed-forward network in parallel with a mixture of experts. Its input is not normalized; each of the two normalizes
-// what it takes and what it gives.
+// gemma4Feed is a feed-forward network in parallel with a mixture of experts. Its input is not
+// normalized; each of the two normalizes what it takes and what it gives.
 type gemma4Feed struct {
 	norm, postNorm             *transformer.Norm
 	feed                       *transformer.FeedForward

@@ -9,8 +9,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// The images of Gemma 4: patches of images of any shape, with a table of positions for columns and one for rows beside
-// rotary positions of both axes, of which squares are averaged after the last layer.
+// The images of Gemma 4: patches of images of any shape, with a table of positions for columns and
+// one for rows beside rotary positions of both axes, of which squares are averaged after the last
+// layer.
 
 func init() {
 	Register(newGemma4Vision, "gemma4_vision")

@@ -18,10 +18,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// TestCache feeds the prompts of every language model as a batch of sequences of
-// different lengths, token by token with a cache, and as continuations of one prompt:
-// each time the logits are those of the whole sequence at once or, where rotary positions depend on the prompt's length, those of the prompt
-// at once and of the rest at once.
+// TestCache feeds the prompts of every language model as a batch of sequences of different lengths,
+// token by token with a cache, and as continuations of one prompt: each time the logits are those
+// of the whole sequence at once or, where rotary positions depend on the prompt's length, those of
+// the prompt at once and of the rest at once.
 func TestCache(t *testing.T) {
 	entries, err := os.ReadDir(own)
 	if err != nil {
@@ -85,8 +85,8 @@ func compareCache(t *testing.T, m *models.Model, e *modelstest.Expected) {
 			}
 		}
 	}
-	// near wants equal bits. With a memory it allows a difference: attention to a memory that is not in a cache may add in another order if
-	// there are few queries.
+	// near wants equal bits. With a memory it allows a difference: attention to a memory that is
+	// not in a cache may add in another order if there are few queries.
 	near := func(what string, got, want []float32) {
 		t.Helper()
 		tolerance := 0.0
@@ -102,8 +102,8 @@ func compareCache(t *testing.T, m *models.Model, e *modelstest.Expected) {
 		texts[i] = slices.Concat(prompts[i], greedy[i])
 	}
 	for step := 0; ; step++ {
-		// The first piece of each sequence is its prompt, the second is three tokens, of
-		// one sequence only; then they come one by one.
+		// The first piece of each sequence is its prompt, the second is three tokens, of one
+		// sequence only; then they come one by one.
 		feed, ends := make([][]int, len(prompts)), make([]int, len(prompts))
 		for i := range feed {
 			from, to := len(prompts[i])+step+1, len(prompts[i])+step+2
@@ -163,8 +163,8 @@ func compareCache(t *testing.T, m *models.Model, e *modelstest.Expected) {
 	}
 }
 
-// TestGenerateBatch generates from prompts of different lengths at a time, which end at
-// different times: each gets the tokens that transformers computes for it alone.
+// TestGenerateBatch generates from prompts of different lengths at a time, which end at different
+// times: each gets the tokens that transformers computes for it alone.
 func TestGenerateBatch(t *testing.T) {
 	for _, name := range []string{"llama", "mistral", "gemma2", "phi3-long", "t5", "whisper"} {
 		t.Run(name, func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestGenerateBatch(t *testing.T) {
 
 func equal(a, b [][]int) bool { return slices.EqualFunc(a, b, slices.Equal[[]int]) }
 
-// TestWindowsBoundCaches feeds more tokens than windows are wide: layers with a window
-// keep those and less than two pages of 64 rows, the others all.
+// TestWindowsBoundCaches feeds more tokens than windows are wide: layers with a window keep those
+// and less than two pages of 64 rows, the others all.
 func TestWindowsBoundCaches(t *testing.T) {
 	const tokens, window, rowSize = 240, 6, 2 * 16 // key heads times their size
 	m, err := models.Open(filepath.Join(own, "gemma3_text"), models.Options{})

@@ -24,7 +24,8 @@ import (
 // ggufArchitectures are the architectures of GGUF files by llama.cpp's names.
 var ggufArchitectures = map[string]llamacpp.Architecture{}
 
-// registerGGUF makes a GGUF file of the architecture with llama.cpp's name open as the model_type that a says.
+// registerGGUF makes a GGUF file of the architecture with llama.cpp's name open as the model_type
+// that a says.
 func registerGGUF(name string, a llamacpp.Architecture) {
 	if _, twice := ggufArchitectures[name]; twice {
 		panic(fmt.Sprintf("models: architecture %q of GGUF files is registered already", name))
@@ -99,7 +100,8 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 	return m, nil
 }
 
-// An imagesOf is a kind of encoders of images, which are in files of their own next to those of texts.
+// An imagesOf is a kind of encoders of images, which are in files of their own next to those of
+// texts.
 type imagesOf struct {
 	text   string // the model type of the text
 	images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)
@@ -108,12 +110,14 @@ type imagesOf struct {
 // projectors are the kinds by llama.cpp's names.
 var projectors = map[string]imagesOf{}
 
-// registerProjector makes files with the encoder of images that llama.cpp calls kind open for texts of a model type.
+// registerProjector makes files with the encoder of images that llama.cpp calls kind open for texts
+// of a model type.
 func registerProjector(kind, text string, images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)) {
 	projectors[kind] = imagesOf{text, images}
 }
 
-// addImages has the model that c builds read images with the encoder that p describes, and adds its weights to s.
+// addImages has the model that c builds read images with the encoder that p describes, and adds its
+// weights to s.
 func (c *Checkpoint) addImages(p *llamacpp.Projector, s *source) error {
 	kind, ok := projectors[p.Kind]
 	if !ok || kind.text != c.Config.ModelType {
@@ -142,7 +146,8 @@ func (c *Checkpoint) addImages(p *llamacpp.Projector, s *source) error {
 	return nil
 }
 
-// withImages has the model that c builds read images, with the encoder in the file that o says. The caller closes it.
+// withImages has the model that c builds read images, with the encoder in the file that o says. The
+// caller closes it.
 func (c *Checkpoint) withImages(o Options, said *llamacpp.Model, s *source) (f *gguf.File, err error) {
 	path, err := modelfiles.Projector(o.path, o.Projector)
 	if err != nil {
@@ -168,8 +173,8 @@ func (c *Checkpoint) withImages(o Options, said *llamacpp.Model, s *source) (f *
 	return f, nil
 }
 
-// denseAfterPooling returns the layers that pooled hidden states of a width pass through: those of EmbeddingGemma's modules. nameOf returns
-// the file's name of a tensor.
+// denseAfterPooling returns the layers that pooled hidden states of a width pass through: those of
+// EmbeddingGemma's modules. nameOf returns the file's name of a tensor.
 func denseAfterPooling(l *transformer.Loader, width int, nameOf func(string) string) (layers []*transformer.Linear, err error) {
 	for i := range 2 {
 		l := l.At("dense.%d.", i)
@@ -185,12 +190,15 @@ func denseAfterPooling(l *transformer.Loader, width int, nameOf func(string) str
 	return layers, nil
 }
 
-// QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in another format: those that
-// o.WeightFormats and o.WeightFormat choose by their names in the file, so that the file opens as the model with these weights. Of a format
-// whose blocks do not divide the rows of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1
-// for q5_k, q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer among it, stays as it
-// is. o.Importance names an importance matrix. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match fault.ErrOption.
-// Errors about an importance matrix match fault.ErrFormat, or fault.ErrWeights where it is one of another model.
+// QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in another
+// format: those that o.WeightFormats and o.WeightFormat choose by their names in the file, so that
+// the file opens as the model with these weights. Of a format whose blocks do not divide the rows
+// of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1 for q5_k,
+// q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer
+// among it, stays as it is. o.Importance names an importance matrix. Other fields of o do not
+// count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that
+// match fault.ErrOption. Errors about an importance matrix match fault.ErrFormat, or
+// fault.ErrWeights where it is one of another model.
 func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	file, err := gguf.Open(path)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// GLM-4: Team GLM, 2024, "ChatGLM: A Family of Large Language Models from GLM-130B to GLM-4 All Tools", in its version 0414:
-// Llama that normalizes what enters each part and what leaves it, with rotary positions in a half of each head.
+// GLM-4: Team GLM, 2024, "ChatGLM: A Family of Large Language Models from GLM-130B to GLM-4 All
+// Tools", in its version 0414: Llama that normalizes what enters each part and what leaves it, with
+// rotary positions in a half of each head.
 
 func init() {
 	Register(newGLM4, "glm4")
@@ -44,7 +45,8 @@ func newGLM4(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// readGLM4GGUF tells by the tensors whether attention has biases. Sections of a head for the axes of images change the pairs that turn.
+// readGLM4GGUF tells by the tensors whether attention has biases. Sections of a head for the axes
+// of images change the pairs that turn.
 func readGLM4GGUF(r *llamacpp.Reader) {
 	readBiasGGUF(r)
 	const key = "rope.dimension_sections"

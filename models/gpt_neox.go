@@ -7,9 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// GPT-NeoX: Black et al., 2022, "GPT-NeoX-20B: An Open-Source Autoregressive Language
-// Model"; Pythia has its architecture too. Parallel layers, unless the configuration says
-// otherwise, which rotate a part of each head.
+// GPT-NeoX: Black et al., 2022, "GPT-NeoX-20B: An Open-Source Autoregressive Language Model";
+// Pythia has its architecture too. Parallel layers, unless the configuration says otherwise, which
+// rotate a part of each head.
 
 func init() {
 	Register(newGPTNeoX, "gpt_neox")

@@ -8,8 +8,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// gpt-oss: OpenAI, 2025, "gpt-oss-120b & gpt-oss-20b Model Card": a mixture of experts with a limited SwiGLU and biases,
-// windows in every second layer, and a sink in every head, a score that no key has.
+// gpt-oss: OpenAI, 2025, "gpt-oss-120b & gpt-oss-20b Model Card": a mixture of experts with a
+// limited SwiGLU and biases, windows in every second layer, and a sink in every head, a score that
+// no key has.
 
 func init() {
 	Register(newGPTOSS, "gpt_oss")
@@ -29,11 +30,12 @@ type gptOSSConfig struct {
 	Limit     float32 `json:"swiglu_limit"`
 }
 
-// gptOSSRope has transformers' rotary positions for a config.json that has neither rope_parameters nor rope_scaling.
+// gptOSSRope has transformers' rotary positions for a config.json that has neither rope_parameters
+// nor rope_scaling.
 const gptOSSRope = `{"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": false, "original_max_position_embeddings": 4096}`
 
-// gptOSSExperts are the names of the experts. Stacked matrices are [in, out], but in blocks; in GGUF files they are as those
-// of other models.
+// gptOSSExperts are the names of the experts. Stacked matrices are [in, out], but in blocks; in
+// GGUF files they are as those of other models.
 var gptOSSExperts = transformer.MixtureNames{
 	Router: "mlp.router.", All: "mlp.experts.", Interleaved: true, Transposed: true,
 	Expert: transformer.FeedForwardNames{Packed: "gate_up_proj.", Gate: "gate_proj.", Up: "up_proj.", Down: "down_proj."},
@@ -77,7 +79,8 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// gptOSSExperts returns the names of the experts by what config.json says of their format, and how they lie.
+// gptOSSExperts returns the names of the experts by what config.json says of their format, and how
+// they lie.
 func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
 	names := gptOSSExperts
 	if c.convention.Converted {
@@ -89,7 +92,8 @@ func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
 	return names, err
 }
 
-// quantized reports whether quantization_config says that weights have the format of a method; another is an error.
+// quantized reports whether quantization_config says that weights have the format of a method;
+// another is an error.
 func (c *Checkpoint) quantized(method string) (bool, error) {
 	const field = "quantization_config"
 	if c.doc.Empty(field) {

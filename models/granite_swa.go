@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Granite with windows: IBM, 2026, "Granite Swash": a sink in every head, windows in three of four layers, and rotary positions with a
-// base by layer, or none.
+// Granite with windows: IBM, 2026, "Granite Swash": a sink in every head, windows in three of four
+// layers, and rotary positions with a base by layer, or none.
 
 func init() {
 	Register(newGraniteSWA, "granite_swa")

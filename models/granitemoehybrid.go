@@ -9,8 +9,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Granite 4: IBM, 2025. Granite with Mamba-2 in place of attention in most layers, or in none, and with a network that every row
-// takes, beside a mixture of experts or without one. Attention has no positions unless the configuration says so.
+// Granite 4: IBM, 2025. Granite with Mamba-2 in place of attention in most layers, or in none, and
+// with a network that every row takes, beside a mixture of experts or without one. Attention has no
+// positions unless the configuration says so.
 
 func init() {
 	Register(newGraniteHybrid, "granitemoehybrid")
@@ -109,8 +110,8 @@ func (f feeds) Forward(ws *Workspace, dst, x, residual []float32) error {
 	return f[1].Forward(ws, dst, x, dst) // dst += f1(x)  [rows, D]
 }
 
-// recurrentLayers says which layers have Mamba-2 in place of attention: all of them where no kinds are given. The older names of
-// kinds are those of transformers 4.
+// recurrentLayers says which layers have Mamba-2 in place of attention: all of them where no kinds
+// are given. The older names of kinds are those of transformers 4.
 func recurrentLayers(d configuration.Document, field string, kinds []string, layers int) (func(layer int) bool, error) {
 	if kinds == nil {
 		return func(int) bool { return true }, nil

@@ -8,10 +8,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// GTE: Zhang et al., 2024, "mGTE: Generalized Long-Context Text Representation and
-// Reranking Models for Multilingual Text Retrieval". BERT with rotary positions and gated
-// feed-forward networks. Its configuration and its weights have two sets of names each:
-// those it was published with, as model_type "new", and those of transformers 5.
+// GTE: Zhang et al., 2024, "mGTE: Generalized Long-Context Text Representation and Reranking Models
+// for Multilingual Text Retrieval". BERT with rotary positions and gated feed-forward networks. Its
+// configuration and its weights have two sets of names each: those it was published with, as
+// model_type "new", and those of transformers 5.
 
 func init() { Register(newGTE, "gte", "new") }
 
@@ -80,8 +80,9 @@ func (config *gteConfig) read(d configuration.Document, published bool) (*transf
 	return config.publishedRotary(d)
 }
 
-// publishedRotary returns the rotary positions of the published configuration, whose scaling is of one kind: base and
-// frequencies are scaled so that the slowest pair turns by a factor less, the others by less than that.
+// publishedRotary returns the rotary positions of the published configuration, whose scaling is of
+// one kind: base and frequencies are scaled so that the slowest pair turns by a factor less, the
+// others by less than that.
 func (config *gteConfig) publishedRotary(d configuration.Document) (*transformer.RotaryConfig, error) {
 	scaling := gteScaling{Factor: 1}
 	if d.Has("rope_scaling") {
@@ -160,7 +161,8 @@ func gteLayers(body *transformer.Loader) transformer.StackNames {
 	return transformer.StackNames{Layers: "encoder.layer.%d.", Layer: names}
 }
 
-// gteFeed returns the feed-forward network of a layer. The published files hold its gate after its other half.
+// gteFeed returns the feed-forward network of a layer. The published files hold its gate after its
+// other half.
 func gteFeed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
 	names := transformer.FeedForwardNames{Gate: "mlp.gate_proj.", Up: "mlp.up_proj.", Down: "mlp.down_proj."}
 	if both := "mlp.up_gate_proj."; l.Has(both + "weight") {

@@ -14,7 +14,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestOtherTypesOfImages does the same as TestOtherTypes for models that read images, and reads one with those that open.
+// TestOtherTypesOfImages does the same as TestOtherTypes for models that read images, and reads one
+// with those that open.
 func TestOtherTypesOfImages(t *testing.T) {
 	folders := tftest.Must(filepath.Glob("testdata/images/*"))(t)
 	for n, folder := range folders {

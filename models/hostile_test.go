@@ -33,8 +33,8 @@ func read(m fstest.MapFS) []string {
 	return names
 }
 
-// chosen is whether a case of thousands runs: one of some, fewer if tests are to be
-// short, and more in make test-all. FuzzFolder takes the others.
+// chosen is whether a case of thousands runs: one of some, fewer if tests are to be short, and more
+// in make test-all. FuzzFolder takes the others.
 func chosen(i int) bool {
 	if testing.Short() || race.Enabled {
 		return i%53 == 0
@@ -95,8 +95,8 @@ func mayLack(name, file string) bool {
 var otherValues = []any{nil, true, false, "", "text", -1, 0, 1, 3, 1.5, int64(1 << 31), json.Number("1000000000000000000"), json.Number("1e300"),
 	json.Number("123456789012345678901234567890"), []any{}, []any{1, 2}, []any{"a"}, map[string]any{}, map[string]any{"a": 1}}
 
-// TestOtherTypes replaces each value in each JSON file by values of all types. There is a
-// model, or an error that names a file.
+// TestOtherTypes replaces each value in each JSON file by values of all types. There is a model, or
+// an error that names a file.
 func TestOtherTypes(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")
@@ -125,8 +125,8 @@ func TestOtherTypes(t *testing.T) {
 	})
 }
 
-// values calls f for every value in a document, with a function that replaces it. The old
-// value is put back after f.
+// values calls f for every value in a document, with a function that replaces it. The old value is
+// put back after f.
 func values(v any, set func(any), at string, f func(at string, set func(v any))) {
 	switch v := v.(type) {
 	case map[string]any:

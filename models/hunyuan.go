@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Hunyuan's dense models: Tencent, 2025, "Hunyuan-7B": Llama that normalizes queries and keys after their positions.
+// Hunyuan's dense models: Tencent, 2025, "Hunyuan-7B": Llama that normalizes queries and keys after
+// their positions.
 
 func init() {
 	Register(newHunyuan, "hunyuan_v1_dense")
@@ -40,7 +41,8 @@ func newHunyuan(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// readHunyuanGGUF reads by how much the base of rotary positions is stretched, which the converter has done already in published files.
+// readHunyuanGGUF reads by how much the base of rotary positions is stretched, which the converter
+// has done already in published files.
 func readHunyuanGGUF(r *llamacpp.Reader) {
 	readBiasGGUF(r)
 	if alpha := r.NumberOf("rope.scaling.alpha", 0); alpha > 0 {

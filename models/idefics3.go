@@ -8,9 +8,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Idefics 3: Laurençon et al., 2024, "Building and better understanding vision-language models: insights and future directions", and
-// SmolVLM: Marafioti et al., 2025, "SmolVLM: Redefining small and efficient multimodal models". Llama reads the tiles of an image, and the
-// image as a whole, of which an encoder like SigLIP's makes a row for each square of patches.
+// Idefics 3: Laurençon et al., 2024, "Building and better understanding vision-language models:
+// insights and future directions", and SmolVLM: Marafioti et al., 2025, "SmolVLM: Redefining small
+// and efficient multimodal models". Llama reads the tiles of an image, and the image as a whole, of
+// which an encoder like SigLIP's makes a row for each square of patches.
 
 func init() {
 	registerProjector("idefics3", "llama", idefics3Images)
@@ -62,8 +63,8 @@ func idefics3Vision(d configuration.Document, l *transformer.Loader) (*block.Ima
 	return t, nil
 }
 
-// fractionalPlaces returns the place of each of n patches among side, by where the patch begins. It rounds as transformers does in float32:
-// of 25 patches among 25, some share a place.
+// fractionalPlaces returns the place of each of n patches among side, by where the patch begins. It
+// rounds as transformers does in float32: of 25 patches among 25, some share a place.
 func fractionalPlaces(n, side int) []int {
 	begins := make([]float32, 0, side) // of all places except the first
 	step := 1 / float64(side)

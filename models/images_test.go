@@ -79,7 +79,8 @@ func softTokens(t *testing.T, e *modelstest.Expected, m *models.Model, ids []int
 // readingCases are the images of the prompts in the folder.
 var readingCases = [][]string{{"a.png"}, {"b.png"}, {"a.png", "c.png"}}
 
-// TestReading compares logits after images with transformers', of prompts as a whole and in pieces that end within an image.
+// TestReading compares logits after images with transformers', of prompts as a whole and in pieces
+// that end within an image.
 func TestReading(t *testing.T) {
 	tftest.EachTier(t, func(t *testing.T) {
 		e := modelstest.OpenExpected(t, reading)
@@ -214,7 +215,8 @@ func TestImageFieldsRefused(t *testing.T) {
 	}
 }
 
-// placed returns the token ids of the folder's text with images, and the soft tokens in their places, with columns.
+// placed returns the token ids of the folder's text with images, and the soft tokens in their
+// places, with columns.
 func placed(t *testing.T, e *modelstest.Expected, m *models.Model) (ids []int, soft []models.Soft) {
 	t.Helper()
 	pixels, shape := e.Floats("pixels"), e.Shape("pixels") // [images, 3, h, w]
@@ -232,8 +234,8 @@ func placed(t *testing.T, e *modelstest.Expected, m *models.Model) (ids []int, s
 	return ids, soft
 }
 
-// TestPlacesInPieces: images whose positions have axes are in their places however a text is cut, after a fork and a truncation, and beside a text
-// without images. The bits are those of one pass.
+// TestPlacesInPieces: images whose positions have axes are in their places however a text is cut,
+// after a fork and a truncation, and beside a text without images. The bits are those of one pass.
 func TestPlacesInPieces(t *testing.T) {
 	for _, name := range []string{"qwen3_5-images", "qwen3_5_moe-images"} {
 		e := modelstest.OpenExpected(t, filepath.Join(own, name))

@@ -10,10 +10,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Jina's encoders. Version 2: Günther et al., 2023, "Jina Embeddings 2: 8192-Token General-Purpose Text
-// Embeddings for Long Documents": BERT with ALiBi for positions and gated feed-forward networks, published as
-// BERT with code of its own. Version 3: Sturua et al., 2024, "jina-embeddings-v3: Multilingual Embeddings With
-// Task LoRA": XLM-RoBERTa with rotary positions; its tasks are adapters of peft, see Options.Adapters.
+// Jina's encoders. Version 2: Günther et al., 2023, "Jina Embeddings 2: 8192-Token General-Purpose
+// Text Embeddings for Long Documents": BERT with ALiBi for positions and gated feed-forward
+// networks, published as BERT with code of its own. Version 3: Sturua et al., 2024,
+// "jina-embeddings-v3: Multilingual Embeddings With Task LoRA": XLM-RoBERTa with rotary positions;
+// its tasks are adapters of peft, see Options.Adapters.
 
 func init() {
 	Register(newJina3, "jina_embeddings_v3")
@@ -74,8 +75,8 @@ func jina2Feed(l *transformer.Loader, config transformer.FeedForwardConfig) tran
 	return l.FeedForward(config, names)
 }
 
-// alibiSlopes is ALiBi's slopes for any number of heads: those for the largest power of 2 within it, and every
-// other one for twice as many.
+// alibiSlopes is ALiBi's slopes for any number of heads: those for the largest power of 2 within
+// it, and every other one for twice as many.
 func alibiSlopes(heads int) []float32 {
 	slopes := transformer.ALiBiSlopes(1 << (bits.Len(uint(heads)) - 1))
 	for i, s := range transformer.ALiBiSlopes(2 * len(slopes)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// LFM2: Liquid AI, 2025, "LFM2 Technical Report". Most layers have a gated convolution over a few rows where the others have
-// attention, whose queries and keys are normalized.
+// LFM2: Liquid AI, 2025, "LFM2 Technical Report". Most layers have a gated convolution over a few
+// rows where the others have attention, whose queries and keys are normalized.
 
 func init() {
 	Register(newLFM2, "lfm2")
@@ -121,8 +121,8 @@ func (config *lfm2Fields) layer(c *Checkpoint) (transformer.LayerConfig, error) 
 	return layer, err
 }
 
-// width sets Hidden to the width of the feed-forward network: two thirds of what is said, as of a network with two matrices that
-// becomes one with three, rounded up to a multiple.
+// width sets Hidden to the width of the feed-forward network: two thirds of what is said, as of a
+// network with two matrices that becomes one with three, rounded up to a multiple.
 func (config *lfm2Config) width(d configuration.Document) error {
 	config.Hidden = cmp.Or(config.FeedWidth, config.Hidden)
 	if !config.Adjust {

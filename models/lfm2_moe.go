@@ -5,8 +5,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// LFM2's mixture of experts: Liquid AI, 2025, "LFM2-8B-A1B". All layers but the first few have experts, which are picked by
-// sigmoids and a learned correction of them.
+// LFM2's mixture of experts: Liquid AI, 2025, "LFM2-8B-A1B". All layers but the first few have
+// experts, which are picked by sigmoids and a learned correction of them.
 
 func init() {
 	Register(newLFM2MoE, "lfm2_moe")

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// LFM2-VL: Liquid AI, 2025. LFM2 reads images of any shape, and tiles of large ones, which SigLIP 2 encodes; squares of its patches become rows
-// of the text.
+// LFM2-VL: Liquid AI, 2025. LFM2 reads images of any shape, and tiles of large ones, which SigLIP 2
+// encodes; squares of its patches become rows of the text.
 
 func init() {
 	registerProjector("lfm2", "lfm2", lfm2Images)

@@ -118,8 +118,8 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	}, nil
 }
 
-// sliding returns the configuration of a layer with a window, which has rotary positions of its own: those that rope_parameters has for
-// it, else unscaled ones of base theta.
+// sliding returns the configuration of a layer with a window, which has rotary positions of its
+// own: those that rope_parameters has for it, else unscaled ones of base theta.
 func (f *llamaFields) sliding(c *Checkpoint, full transformer.LayerConfig, theta float64) (transformer.LayerConfig, error) {
 	rotary, err := c.doc.RotaryOfKind(configuration.SlidingAttention, theta, false, f.HeadDim, f.MaxPositions)
 	if err == nil && rotary.FrequenciesAt != nil {

@@ -75,7 +75,8 @@ func (c *Checkpoint) open(s source) (*Model, error) {
 	return m, nil
 }
 
-// loader returns the loader of the tensors, which adapters change, for the formats and the limit of o.
+// loader returns the loader of the tensors, which adapters change, for the formats and the limit of
+// o.
 func (s source) loader(adapters *lora.Adapters, o Options) (*transformer.Loader, error) {
 	l := transformer.NewLoader(s.Weights)
 	if s.rename != nil {
@@ -90,8 +91,9 @@ func (s source) loader(adapters *lora.Adapters, o Options) (*transformer.Loader,
 	return l, adapters.AddTo(l)
 }
 
-// load plans the model, settles the account of the fields of config.json, compares the memory that the weights take with the limit, and
-// checks, reads and packs them. names are those of the adapters that stay beside the weights.
+// load plans the model, settles the account of the fields of config.json, compares the memory that
+// the weights take with the limit, and checks, reads and packs them. names are those of the
+// adapters that stay beside the weights.
 func (c *Checkpoint) load(s source, names []string) (*Model, error) {
 	m, err := c.plan()
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// What config.json says of the blocks of Mamba-2 ([mamba2.go]), which hybrid models have instead of attention, or in addition to it.
+// What config.json says of the blocks of Mamba-2 ([mamba2.go]), which hybrid models have instead of
+// attention, or in addition to it.
 
 // mambaFields are the names of Bamba, Granite 4 and Falcon-H1.
 type mambaFields struct {
@@ -24,13 +25,14 @@ type mambaFields struct {
 	Limit        stepLimit `json:"time_step_limit"`
 }
 
-// mambaDefaults returns transformers' defaults of fields that config.json lacks. Null means that there is no bias.
+// mambaDefaults returns transformers' defaults of fields that config.json lacks. Null means that
+// there is no bias.
 func mambaDefaults(c *Checkpoint) mambaFields {
 	return mambaFields{MambaHeads: 128, MambaHeadDim: "auto", Groups: 1, State: 256, Taps: 4, Expand: 2, ConvBias: !c.doc.IsNull(hybridNames.ConvBias)}
 }
 
-// stepLimit is the least and the most that a time step may be. JSON has no infinite numbers, for which transformers writes an
-// object.
+// stepLimit is the least and the most that a time step may be. JSON has no infinite numbers, for
+// which transformers writes an object.
 type stepLimit []stepBound
 
 type stepBound float64
@@ -75,7 +77,8 @@ var hybridNames = mambaNames{
 	ConvBias: "mamba_conv_bias", InBias: "mamba_proj_bias",
 }
 
-// block returns the block of a layer of the given width whose heads have inner channels together. names are those of the fields.
+// block returns the block of a layer of the given width whose heads have inner channels together.
+// names are those of the fields.
 func (f *mambaFields) block(c *Checkpoint, names mambaNames, dim, inner int, activation string, eps float32) (transformer.Mamba2Config, error) {
 	m := transformer.Mamba2Config{
 		Dim: dim, Heads: f.MambaHeads, Groups: f.Groups, State: f.State, Taps: f.Taps, InBias: f.InBias, ConvBias: f.ConvBias, OutBias: f.InBias, Eps: eps, Negative: c.convention.Converted,
@@ -100,7 +103,8 @@ func (f *mambaFields) block(c *Checkpoint, names mambaNames, dim, inner int, act
 	return m, f.Limit.bound(c.doc, &m)
 }
 
-// backboneNames returns the name that Mamba-2 and Nemotron-H have for a tensor, for the name that other decoders have.
+// backboneNames returns the name that Mamba-2 and Nemotron-H have for a tensor, for the name that
+// other decoders have.
 func backboneNames(name string) string {
 	rest, inModel := strings.CutPrefix(name, "model.")
 	if end, ok := strings.CutPrefix(rest, "embed_tokens."); ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Mamba-2: Dao and Gu, 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space
-// Duality". A layer is a block of Mamba-2 whose input is normalized.
+// Mamba-2: Dao and Gu, 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms
+// Through Structured State Space Duality". A layer is a block of Mamba-2 whose input is normalized.
 
 func init() {
 	Register(newMamba2, "mamba2")
@@ -68,8 +68,8 @@ func newMamba2(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// readMamba2GGUF reads what Mamba-2 has. llama.cpp writes a length of contexts that nothing limits, and no heads of attention and no width of
-// feed-forward networks.
+// readMamba2GGUF reads what Mamba-2 has. llama.cpp writes a length of contexts that nothing limits,
+// and no heads of attention and no width of feed-forward networks.
 func readMamba2GGUF(r *llamacpp.Reader) {
 	for _, field := range []string{"num_attention_heads", "max_position_embeddings"} {
 		delete(r.Fields, field)

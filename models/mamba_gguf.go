@@ -11,7 +11,8 @@ import (
 
 // What llama.cpp writes of Mamba-2 and of hybrid models.
 
-// mambaParts adds llama.cpp's names of the tensors of Mamba-2, whose model's names begin with a prefix, to those of other parts.
+// mambaParts adds llama.cpp's names of the tensors of Mamba-2, whose model's names begin with a
+// prefix, to those of other parts.
 func mambaParts(prefix string, others map[string]string) map[string]string {
 	parts := map[string]string{}
 	for name, own := range map[string]string{
@@ -23,7 +24,8 @@ func mambaParts(prefix string, others map[string]string) map[string]string {
 	return parts
 }
 
-// readMambaGGUF reads the sizes of Mamba-2 of a file whose given layer has it, into fields of the given names.
+// readMambaGGUF reads the sizes of Mamba-2 of a file whose given layer has it, into fields of the
+// given names.
 func readMambaGGUF(r *llamacpp.Reader, names mambaNames, layer int) {
 	r.Integer(names.Taps, "ssm.conv_kernel", true)
 	r.Integer(names.State, "ssm.state_size", true)
@@ -33,7 +35,8 @@ func readMambaGGUF(r *llamacpp.Reader, names mambaNames, layer int) {
 	r.Fields[names.InBias] = r.Has(fmt.Sprintf("blk.%d.ssm_in.bias", layer))
 }
 
-// readMambaInner reads the channels of all heads of Mamba-2 into a field, divided by the size that a key has.
+// readMambaInner reads the channels of all heads of Mamba-2 into a field, divided by the size that
+// a key has.
 func readMambaInner(r *llamacpp.Reader, field, key string) {
 	inner, by := r.IntegerOf("ssm.inner_size"), r.IntegerOf(key)
 	if r.Fields[field] = inner / max(by, 1); inner < 1 || by < 1 || inner%by != 0 {
@@ -41,7 +44,8 @@ func readMambaInner(r *llamacpp.Reader, field, key string) {
 	}
 }
 
-// readGraniteHybridGGUF reads what Granite 4 has: the layers without heads of keys and values have Mamba-2.
+// readGraniteHybridGGUF reads what Granite 4 has: the layers without heads of keys and values have
+// Mamba-2.
 func readGraniteHybridGGUF(r *llamacpp.Reader) {
 	readGraniteGGUF(r)
 	attends, recurs := readHeadsByLayer(r, "linear_attention")
@@ -61,8 +65,9 @@ func readGraniteHybridGGUF(r *llamacpp.Reader) {
 	r.Experts("num_local_experts", llamacpp.SoftmaxOfAll)
 }
 
-// readHeadsByLayer reads the heads of keys and values and the kinds of layers, of which those without such heads are of the kind
-// otherwise. It returns the number of the first layer with attention, and of the first without; -1: there is none.
+// readHeadsByLayer reads the heads of keys and values and the kinds of layers, of which those
+// without such heads are of the kind otherwise. It returns the number of the first layer with
+// attention, and of the first without; -1: there is none.
 func readHeadsByLayer(r *llamacpp.Reader, otherwise string) (attends, others int) {
 	key := r.Key("attention.head_count_kv")
 	heads := r.Integers("attention.head_count_kv")
@@ -90,8 +95,9 @@ func readFalconH1GGUF(r *llamacpp.Reader) {
 	readBiasGGUF(r)
 }
 
-// readNemotronGGUF reads what Nemotron-H has. A layer without heads of keys and values and without a feed-forward network has
-// Mamba-2, and a network with a router is a mixture of experts. Time steps have no least value there, and positions no effect.
+// readNemotronGGUF reads what Nemotron-H has. A layer without heads of keys and values and without
+// a feed-forward network has Mamba-2, and a network with a router is a mixture of experts. Time
+// steps have no least value there, and positions no effect.
 func readNemotronGGUF(r *llamacpp.Reader) {
 	for _, key := range []string{"attention.layer_norm_epsilon", "rope.dimension_count", "rope.freq_base", "rope.scaling.finetuned"} {
 		r.Key(key)

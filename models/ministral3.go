@@ -2,7 +2,8 @@ package models
 
 import "github.com/avoformer/avoformer/models/internal/llamacpp"
 
-// Ministral 3: Mistral AI, 2025, "Ministral 3": Mistral whose queries grow with their positions, slowly.
+// Ministral 3: Mistral AI, 2025, "Ministral 3": Mistral whose queries grow with their positions,
+// slowly.
 
 func init() {
 	Register(newMinistral3, "ministral3")

@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// ModernBERT: Warner et al., 2024, "Smarter, Better, Faster, Longer: A Modern
-// Bidirectional Encoder". Rotary positions, gated feed-forward networks, and layers that
-// see all tokens or only those nearby.
+// ModernBERT: Warner et al., 2024, "Smarter, Better, Faster, Longer: A Modern Bidirectional
+// Encoder". Rotary positions, gated feed-forward networks, and layers that see all tokens or only
+// those nearby.
 
 func init() {
 	Register(newModernBERT, "modernbert")
@@ -227,8 +227,8 @@ func (l *modernbertLayer) forward(ws *Workspace, x []float32, in Tokens) error {
 	return l.feed.Forward(ws, x, y, x) // x += down(activation(gate(y)) * up(y))  [rows, D]
 }
 
-// readModernGGUF reads what ModernBERT has: layers that see all tokens, the first and then every so many, and layers with a
-// window, whose positions have a base of their own.
+// readModernGGUF reads what ModernBERT has: layers that see all tokens, the first and then every so
+// many, and layers with a window, whose positions have a base of their own.
 func readModernGGUF(r *llamacpp.Reader) {
 	r.Integer("local_attention", "attention.sliding_window", true)
 	r.Number("global_rope_theta", "rope.freq_base", true)

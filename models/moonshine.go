@@ -7,8 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Moonshine: Jeffries et al., 2024, "Moonshine: Speech Recognition for Live Transcription and Voice Commands". Convolutions over the samples
-// themselves, then an encoder-decoder with rotary positions, which takes sound of any length as it is.
+// Moonshine: Jeffries et al., 2024, "Moonshine: Speech Recognition for Live Transcription and Voice
+// Commands". Convolutions over the samples themselves, then an encoder-decoder with rotary
+// positions, which takes sound of any length as it is.
 
 func init() {
 	Register(newMoonshine, "moonshine")
@@ -97,7 +98,8 @@ func newMoonshine(c *Checkpoint) (*Model, error) {
 	}}, nil
 }
 
-// layers returns the configuration of a layer of the encoder and of one of the decoder, or the error of fields that contradict each other.
+// layers returns the configuration of a layer of the encoder and of one of the decoder, or the
+// error of fields that contradict each other.
 func (config *moonshineConfig) layers(d configuration.Document) (encoder, decoder transformer.LayerConfig, err error) {
 	heads := config.EncoderHeads
 	const kvHeads = "encoder_num_key_value_heads"
@@ -139,7 +141,8 @@ func (config *moonshineConfig) layers(d configuration.Document) (encoder, decode
 	return encoder, decoder, nil
 }
 
-// moonshineEncoder turns samples into hidden states. It implements AudioEncoder, with a frame for each sample.
+// moonshineEncoder turns samples into hidden states. It implements AudioEncoder, with a frame for
+// each sample.
 type moonshineEncoder struct {
 	convolutions
 	weight, bias []float32 // [D], of the normalization after the first convolution

@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestMoonshineRows has the numbers of hidden states that transformers gives for samples, and sound that is too short for one.
+// TestMoonshineRows has the numbers of hidden states that transformers gives for samples, and sound
+// that is too short for one.
 func TestMoonshineRows(t *testing.T) {
 	t.Parallel()
 	m := tftest.Must(models.Open("testdata/folders/moonshine", models.Options{}))(t)
@@ -27,7 +28,8 @@ func TestMoonshineRows(t *testing.T) {
 	}
 }
 
-// TestMoonshineFields has fields that contradict each other: heads share no keys, and the decoder has the heads of the encoder.
+// TestMoonshineFields has fields that contradict each other: heads share no keys, and the decoder
+// has the heads of the encoder.
 func TestMoonshineFields(t *testing.T) {
 	t.Parallel()
 	modelstest.RefusesFields(t, "moonshine", map[string]string{

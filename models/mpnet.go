@@ -5,9 +5,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// MPNet: Song et al., 2020, "MPNet: Masked and Permuted Pre-training for Language
-// Understanding". It is RoBERTa without token types, with a bias on the scores that
-// depends on the distance of query and key and that all layers share.
+// MPNet: Song et al., 2020, "MPNet: Masked and Permuted Pre-training for Language Understanding".
+// It is RoBERTa without token types, with a bias on the scores that depends on the distance of
+// query and key and that all layers share.
 
 func init() { Register(newMPNet, "mpnet") }
 

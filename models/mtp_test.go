@@ -16,10 +16,12 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// further are the models whose layers for further tokens testdata/mtp has: the weights, and what PyTorch computes with them.
+// further are the models whose layers for further tokens testdata/mtp has: the weights, and what
+// PyTorch computes with them.
 var further = []string{"qwen3_5_text", "qwen3_5_moe_text", "qwen3_next", "deepseek_v3"}
 
-// withFurther opens a folder with the weights of the layer for further tokens of another one, which may be the same. expected has the tokens and logits.
+// withFurther opens a folder with the weights of the layer for further tokens of another one, which
+// may be the same. expected has the tokens and logits.
 func withFurther(t *testing.T, folder, name string, o models.Options) (m *models.Model, expected *safetensors.File) {
 	t.Helper()
 	weights := tf.TensorMap{}
@@ -39,8 +41,8 @@ func withFurther(t *testing.T, folder, name string, o models.Options) (m *models
 	return tftest.Must(models.New(tftest.Must(os.ReadFile(filepath.Join(dir, "config.json")))(t), weights, o))(t), expected
 }
 
-// TestMTP: the logits for the token after the next one are those that PyTorch computes, in one pass and piece by piece, and the model's own
-// logits do not depend on the layer.
+// TestMTP: the logits for the token after the next one are those that PyTorch computes, in one pass
+// and piece by piece, and the model's own logits do not depend on the layer.
 func TestMTP(t *testing.T) {
 	tftest.EachTier(t, func(t *testing.T) {
 		for _, name := range further {
@@ -92,7 +94,8 @@ func farthest(a, b []float32) (most float64) {
 	return most
 }
 
-// TestMTPInside: the model of text within a model that reads images, as Qwen3.5 is published, also has the layer.
+// TestMTPInside: the model of text within a model that reads images, as Qwen3.5 is published, also
+// has the layer.
 func TestMTPInside(t *testing.T) {
 	for folder, name := range map[string]string{"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"} {
 		for _, with := range []bool{true, false} {
@@ -113,7 +116,8 @@ func TestNoMTP(t *testing.T) {
 	}
 }
 
-// TestMTPRefused: layers that are not supported are errors that name the option, and the model opens without it.
+// TestMTPRefused: layers that are not supported are errors that name the option, and the model
+// opens without it.
 func TestMTPRefused(t *testing.T) {
 	weights := tf.TensorMap{"mtp.fc.weight": {Shape: []int{1}, Data: []float32{1}}}
 	for field, value := range map[string]string{"mtp_num_hidden_layers": "2", "mtp_use_dedicated_embeddings": "true"} {

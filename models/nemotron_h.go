@@ -10,8 +10,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Nemotron-H: NVIDIA, 2025, "Nemotron-H: A Family of Accurate and Efficient Hybrid Mamba-Transformer Models". A layer is
-// Mamba-2, attention without positions, a feed-forward network, or a mixture of experts (Nemotron 3).
+// Nemotron-H: NVIDIA, 2025, "Nemotron-H: A Family of Accurate and Efficient Hybrid
+// Mamba-Transformer Models". A layer is Mamba-2, attention without positions, a feed-forward
+// network, or a mixture of experts (Nemotron 3).
 
 func init() {
 	Register(newNemotronH, "nemotron_h")
@@ -56,7 +57,8 @@ type nemotronHConfig struct {
 	StepMin         float32 `json:"time_step_min" min:"0"`
 }
 
-// nemotronPattern is a field with a letter for each layer, which counts only where layers_block_type is absent.
+// nemotronPattern is a field with a letter for each layer, which counts only where
+// layers_block_type is absent.
 const nemotronPattern = "hybrid_override_pattern"
 
 // The kinds of layers.
@@ -67,7 +69,8 @@ const (
 	nemotronExperts   = "moe"
 )
 
-// nemotronLetters are the kinds in hybrid_override_pattern, and nemotronOlder their names in transformers 4.
+// nemotronLetters are the kinds in hybrid_override_pattern, and nemotronOlder their names in
+// transformers 4.
 var (
 	nemotronLetters = map[rune]string{'M': nemotronMamba, '*': nemotronAttention, '-': nemotronFeed, 'E': nemotronExperts}
 	nemotronOlder   = map[string]string{"mamba": nemotronMamba, "attention": nemotronAttention}
@@ -134,8 +137,8 @@ func (c *Checkpoint) renameNemotron() error {
 	return nil
 }
 
-// nemotronIdle are fields of predictions of several tokens, and of training; those that repeat what other fields say; and the window of
-// attention, which transformers' masks leave out.
+// nemotronIdle are fields of predictions of several tokens, and of training; those that repeat what
+// other fields say; and the window of attention, which transformers' masks leave out.
 var nemotronIdle = []string{
 	"n_shared_experts", "moe_shared_expert_overlap", "num_nextn_predict_layers", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "expand", "time_step_max", "time_step_floor",
 	"time_step_limit", "residual_in_fp32", "rescale_prenorm_residual", "use_mamba_kernels", "mamba_ssm_cache_dtype", "mamba_proj_bias", "chunk_size", "tie_word_embeddings",

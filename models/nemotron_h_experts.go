@@ -7,9 +7,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// The mixtures of experts of Nemotron 3: NVIDIA, 2025, "Nemotron 3: Efficient and Open Intelligence". Experts have no gates. They are
-// picked by sigmoids, and a network that every row takes is added. The larger models project rows to a latent width before the
-// experts, and back after them ("LatentMoE").
+// The mixtures of experts of Nemotron 3: NVIDIA, 2025, "Nemotron 3: Efficient and Open
+// Intelligence". Experts have no gates. They are picked by sigmoids, and a network that every row
+// takes is added. The larger models project rows to a latent width before the experts, and back
+// after them ("LatentMoE").
 
 type nemotronExpertsConfig struct {
 	Experts      int     `json:"n_routed_experts"`
@@ -23,7 +24,8 @@ type nemotronExpertsConfig struct {
 	Scale        float32 `json:"routed_scaling_factor"`
 }
 
-// experts returns the configuration of mixtures, nil if no layer has one: what config.json says of them then has no effect.
+// experts returns the configuration of mixtures, nil if no layer has one: what config.json says of
+// them then has no effect.
 func (config *nemotronHConfig) experts(c *Checkpoint, kinds []string, network transformer.FeedForwardConfig) (*nemotronExpertsConfig, error) {
 	experts := &nemotronExpertsConfig{Experts: 8, Hidden: 7688, SharedHidden: 7688, TopK: 2, Groups: 1, TopGroups: 1, Normalize: true, Scale: 1}
 	if !slices.Contains(kinds, nemotronExperts) {
@@ -68,13 +70,15 @@ func (config *nemotronExpertsConfig) load(l *transformer.Loader, network transfo
 	return both
 }
 
-// latentMixture is a mixture of experts that compute rows of another width. The router scores them by the rows themselves.
+// latentMixture is a mixture of experts that compute rows of another width. The router scores them
+// by the rows themselves.
 type latentMixture struct {
 	down, up *transformer.Linear
 	experts  *transformer.Mixture
 }
 
-// Forward sets dst, [rows, D], to the mixture's value at x, [rows, D], plus residual, nil or [rows, D].
+// Forward sets dst, [rows, D], to the mixture's value at x, [rows, D], plus residual, nil or [rows,
+// D].
 func (m *latentMixture) Forward(ws *Workspace, dst, x, residual []float32) error {
 	defer ws.Release(ws.Mark())
 	latent := ws.Alloc(len(x) / m.down.In * m.down.Out)   // [rows, L]

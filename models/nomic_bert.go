@@ -7,10 +7,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Nomic BERT: Nussbaum et al., 2024, "Nomic Embed: Training a Reproducible Long Context
-// Text Embedder". BERT with rotary positions and gated feed-forward networks, without
-// biases. Its configuration and its weights have two sets of names each: those it was
-// published with, which are GPT-2's, and those of transformers 5.
+// Nomic BERT: Nussbaum et al., 2024, "Nomic Embed: Training a Reproducible Long Context Text
+// Embedder". BERT with rotary positions and gated feed-forward networks, without biases. Its
+// configuration and its weights have two sets of names each: those it was published with, which are
+// GPT-2's, and those of transformers 5.
 
 func init() {
 	Register(newNomicBERT, "nomic_bert")
@@ -168,8 +168,8 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	return c.bertHeads(&Model{Encoder: b}, body, b.Tokens, bertConfig{Activation: config.Activation, Eps: config.Eps, Tied: config.Tied})
 }
 
-// nomicGGUFNames returns llama.cpp's names of Nomic BERT's tensors: of its published form where queries, keys and values are
-// one tensor.
+// nomicGGUFNames returns llama.cpp's names of Nomic BERT's tensors: of its published form where
+// queries, keys and values are one tensor.
 func nomicGGUFNames(r *llamacpp.Reader) func(name string) string {
 	if r.Has("blk.0.attn_qkv.weight") {
 		return llamacpp.Names("encoder.layers.", map[string]string{

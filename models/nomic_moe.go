@@ -14,8 +14,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Nomic BERT with a mixture of experts in some of its layers: Nussbaum and Duderstadt, 2025, "Training Sparse Mixture Of
-// Experts Text Embedding Models". It has biases, and its feed-forward networks, experts too, have no gate.
+// Nomic BERT with a mixture of experts in some of its layers: Nussbaum and Duderstadt, 2025,
+// "Training Sparse Mixture Of Experts Text Embedding Models". It has biases, and its feed-forward
+// networks, experts too, have no gate.
 
 func init() {
 	registerGGUF("nomic-bert-moe", llamacpp.Architecture{ModelType: "nomic_bert", Encoder: true, Epsilon: "layer_norm_epsilon", Names: nomicGGUFNames, Read: readNomicMoEGGUF})
@@ -139,7 +140,8 @@ func (m *plainExperts) Forward(ws *Workspace, dst, x, residual []float32) error 
 	return nil
 }
 
-// choose returns the rows of each expert. Of a row's scores, [experts], it leaves those of the chosen ones, as weights.
+// choose returns the rows of each expert. Of a row's scores, [experts], it leaves those of the
+// chosen ones, as weights.
 func (m *plainExperts) choose(scores []float32, experts int) [][]int {
 	chosen := make([][]int, experts)
 	order := make([]int, experts)
@@ -163,7 +165,8 @@ func (m *plainExperts) choose(scores []float32, experts int) [][]int {
 	return chosen
 }
 
-// readNomicMoEGGUF reads what Nomic BERT with a mixture of experts has, in the words of the form that it is published in.
+// readNomicMoEGGUF reads what Nomic BERT with a mixture of experts has, in the words of the form
+// that it is published in.
 func readNomicMoEGGUF(r *llamacpp.Reader) {
 	r.Types()
 	for field, of := range map[string]string{"n_embd": "hidden_size", "n_inner": "intermediate_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_positions": "max_position_embeddings"} {

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// OLMo 2: OLMo Team, 2025, "2 OLMo 2 Furious": Llama that normalizes what leaves each part
-// instead of what enters it, and the queries and keys of all heads together.
+// OLMo 2: OLMo Team, 2025, "2 OLMo 2 Furious": Llama that normalizes what leaves each part instead
+// of what enters it, and the queries and keys of all heads together.
 
 func init() {
 	Register(newOLMo2, "olmo2")
@@ -26,7 +26,8 @@ func olmo2Defaults() olmo2Config {
 	return config
 }
 
-// postNormed is the names of a layer that normalizes what leaves each part instead of what enters it.
+// postNormed is the names of a layer that normalizes what leaves each part instead of what enters
+// it.
 var postNormed = func() block.LayerNames {
 	names := block.LayerNames{LayerNames: qwenLayer, PostNorm: "post_attention_layernorm.", FeedPostNorm: "post_feedforward_layernorm."}
 	names.SelfNorm, names.FeedNorm = "", ""

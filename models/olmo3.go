@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// OLMo 3: Team OLMo, 2025, "Olmo 3": OLMo 2 with windows in three of four layers. Scaled rotary positions are those of the
-// other layers only. Its GGUF files are those of OLMo 2 with a window.
+// OLMo 3: Team OLMo, 2025, "Olmo 3": OLMo 2 with windows in three of four layers. Scaled rotary
+// positions are those of the other layers only. Its GGUF files are those of OLMo 2 with a window.
 
 func init() { Register(newOLMo3, "olmo3") }
 

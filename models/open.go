@@ -19,17 +19,16 @@ import (
 
 // Opening folders: which files there are, and what they hold together.
 
-// Open loads the model in the folder dir, which has config.json and
-// model.safetensors, or shards of it with model.safetensors.index.json; without
-// these, pytorch_model.bin or its shards, from which no code is executed. Instead, dir may be
-// a folder of the hub's cache: a snapshot with its links, or the model's folder, whose
-// refs/main chooses the snapshot.
+// Open loads the model in the folder dir, which has config.json and model.safetensors, or shards of
+// it with model.safetensors.index.json; without these, pytorch_model.bin or its shards, from which
+// no code is executed. Instead, dir may be a folder of the hub's cache: a snapshot with its links,
+// or the model's folder, whose refs/main chooses the snapshot.
 //
-// It may also be a GGUF file of an architecture that doc/models.md lists, or the first part of one that was
-// split. Its weights keep the format that the file has them in, those of the embedding and the head too, as far as
-// [transformer.FromGGUF] can. Where blocks are multiplied as integers, the rows that they are multiplied with are
-// rounded to integers as well; [Options] with Float32 avoids it. A file with a
-// pooling_type makes vectors of texts, of length 1, and no text.
+// It may also be a GGUF file of an architecture that doc/models.md lists, or the first part of one
+// that was split. Its weights keep the format that the file has them in, those of the embedding and
+// the head too, as far as [transformer.FromGGUF] can. Where blocks are multiplied as integers, the
+// rows that they are multiplied with are rounded to integers as well; [Options] with Float32 avoids
+// it. A file with a pooling_type makes vectors of texts, of length 1, and no text.
 //
 // The weights are packed for the kernels active now; no file is needed afterwards.
 func Open(dir string, o Options) (*Model, error) {

@@ -34,12 +34,12 @@ func TestPipes(t *testing.T) {
 	}
 }
 
-// loadEnv names the folder that a child process of TestMemoryOfLoading loads, and the
-// format of its weights.
+// loadEnv names the folder that a child process of TestMemoryOfLoading loads, and the format of its
+// weights.
 const loadEnv = "AVOFORMER_TEST_LOAD"
 
-// TestMemoryOfLoading loads a model in a process of its own, whose resident memory may
-// at no time be more than 1.1 times the weights beside what it was before.
+// TestMemoryOfLoading loads a model in a process of its own, whose resident memory may at no time
+// be more than 1.1 times the weights beside what it was before.
 func TestMemoryOfLoading(t *testing.T) {
 	if job := os.Getenv(loadEnv); job != "" {
 		format, dir, _ := strings.Cut(job, " ")

@@ -15,8 +15,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestIrregularFiles opens folders in which a file is a pipe, a device or a folder. To open
-// the pipe would wait for ever.
+// TestIrregularFiles opens folders in which a file is a pipe, a device or a folder. To open the
+// pipe would wait for ever.
 func TestIrregularFiles(t *testing.T) {
 	whole := modelstest.Folder(t, "bert-pool-dense")
 	whole["generation_config.json"] = &fstest.MapFile{Data: []byte("{}")}

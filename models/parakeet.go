@@ -14,9 +14,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Parakeet: Rekesh et al., 2023, "Fast Conformer with Linearly Scalable Attention for Efficient Speech Recognition". Convolutions
-// make one hidden state of eight frames of a log-mel spectrogram, which layers of a Conformer pass on. Pieces of words are read
-// off frame by frame: Graves et al., 2006, "Connectionist Temporal Classification".
+// Parakeet: Rekesh et al., 2023, "Fast Conformer with Linearly Scalable Attention for Efficient
+// Speech Recognition". Convolutions make one hidden state of eight frames of a log-mel spectrogram,
+// which layers of a Conformer pass on. Pieces of words are read off frame by frame: Graves et al.,
+// 2006, "Connectionist Temporal Classification".
 
 func init() {
 	Register(newParakeetCTC, "parakeet_ctc")
@@ -120,7 +121,8 @@ func (c *Checkpoint) loadParakeet(d configuration.Document, l *transformer.Loade
 	return a, nil
 }
 
-// check returns the sizes of the subsampling, or the error of fields that contradict each other or are not supported.
+// check returns the sizes of the subsampling, or the error of fields that contradict each other or
+// are not supported.
 func (config *parakeetConfig) check(d configuration.Document) (s block.SubsamplingConfig, err error) {
 	s = block.SubsamplingConfig{
 		Bins: config.Bins, Channels: config.Channels, Steps: config.SubsamplingStep, Stride: config.Stride, Dim: config.Dim,
@@ -180,7 +182,8 @@ func (a *spectrogramEncoder) Stride() int {
 	return n
 }
 
-// MaxRows returns the number of hidden states that the configuration has positions for. EncodeAudio takes more.
+// MaxRows returns the number of hidden states that the configuration has positions for. EncodeAudio
+// takes more.
 func (a *spectrogramEncoder) MaxRows() int { return a.positions }
 
 func (a *spectrogramEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sounds, frames int) error {

@@ -5,10 +5,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// The distances in a sound, as the attention of the layers sees them. They are the same for all sounds of a length, and those of a
-// shorter sound are among them.
+// The distances in a sound, as the attention of the layers sees them. They are the same for all
+// sounds of a length, and those of a shorter sound are among them.
 
-// distances has the projections that the layers compute of the distances in sounds of up to rows hidden states: [2*rows-1, D] of each layer.
+// distances has the projections that the layers compute of the distances in sounds of up to rows
+// hidden states: [2*rows-1, D] of each layer.
 type distances struct {
 	rows   int
 	layers [][]float32
@@ -22,8 +23,8 @@ func (d *distances) near(i, rows, dim int) []float32 {
 	return d.layers[i][(d.rows-rows)*dim : (d.rows+rows-1)*dim]
 }
 
-// distances returns those of sounds of rows hidden states, and keeps them for later sounds. It returns nil where they are too large to be
-// kept.
+// distances returns those of sounds of rows hidden states, and keeps them for later sounds. It
+// returns nil where they are too large to be kept.
 func (a *spectrogramEncoder) distances(ws *Workspace, rows int) (*distances, error) {
 	known, size := a.known.Load(), (2*rows-1)*a.Dim()
 	switch {

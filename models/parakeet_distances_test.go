@@ -8,8 +8,9 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestKeptDistances: the distances that an encoder keeps from other sounds give a sound the bits that it has without them, also where
-// sounds are encoded at the same time. Distances over the bound are not kept.
+// TestKeptDistances: the distances that an encoder keeps from other sounds give a sound the bits
+// that it has without them, also where sounds are encoded at the same time. Distances over the
+// bound are not kept.
 func TestKeptDistances(t *testing.T) {
 	t.Parallel()
 	open := func(keep int) *spectrogramEncoder {

@@ -2,8 +2,8 @@ package models
 
 import "github.com/avoformer/avoformer/models/internal/block"
 
-// Parakeet with a transducer that predicts tokens and their durations: Xu et al., 2023, "Efficient Sequence Transduction by Jointly Predicting
-// Tokens and Durations".
+// Parakeet with a transducer that predicts tokens and their durations: Xu et al., 2023, "Efficient
+// Sequence Transduction by Jointly Predicting Tokens and Durations".
 
 func init() {
 	Register(newParakeetTDT, "parakeet_tdt")

@@ -22,7 +22,8 @@ func TestTransducerConfigs(t *testing.T) {
 	}
 }
 
-// TestTransducerStates: a state of another transducer, and parts of hidden states, are errors; a token that ends the text does.
+// TestTransducerStates: a state of another transducer, and parts of hidden states, are errors; a
+// token that ends the text does.
 func TestTransducerStates(t *testing.T) {
 	t.Parallel()
 	ws, x := new(models.Workspace), make([]float32, 50*32)

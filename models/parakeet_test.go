@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestSpectrogramLengths counts the hidden states of spectrograms. Sizes that do not fit are errors.
+// TestSpectrogramLengths counts the hidden states of spectrograms. Sizes that do not fit are
+// errors.
 func TestSpectrogramLengths(t *testing.T) {
 	t.Parallel()
 	a := tftest.Must(models.Open("testdata/folders/parakeet_ctc", models.Options{}))(t).Audio

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Phi: Li et al., 2023, "Textbooks Are All You Need II: phi-1.5 technical report". Parallel
-// layers with biases everywhere, which rotate a part of each head.
+// Phi: Li et al., 2023, "Textbooks Are All You Need II: phi-1.5 technical report". Parallel layers
+// with biases everywhere, which rotate a part of each head.
 
 func init() {
 	Register(newPhi, "phi")

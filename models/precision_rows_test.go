@@ -13,9 +13,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// A roundedEncoder computes what the encoder of encoderConfig does, in float32, from operands of the
-// linear layers that were rounded to 8 bits before: weights with a scale for each output, activations
-// with one for each block of a row, both rotated or as they are, and balanced before or not. It shows what each of these is for.
+// A roundedEncoder computes what the encoder of encoderConfig does, in float32, from operands of
+// the linear layers that were rounded to 8 bits before: weights with a scale for each output,
+// activations with one for each block of a row, both rotated or as they are, and balanced before or
+// not. It shows what each of these is for.
 type roundedEncoder struct {
 	testing.TB
 	weights     transformer.Weights
@@ -61,7 +62,8 @@ func (e roundedEncoder) linear(x []float32, in, out int, name string, activation
 	return y
 }
 
-// balance is by the weights of a name, or of values for those of queries and keys, to which values belong in one matrix.
+// balance is by the weights of a name, or of values for those of queries and keys, to which values
+// belong in one matrix.
 func (e roundedEncoder) balance(in, out int, name string) (ofA, ofB []float32) {
 	for _, part := range []string{"query", "key"} {
 		name = strings.Replace(name, "self."+part, "self.value", 1)
@@ -129,8 +131,9 @@ func (e roundedEncoder) rows(in models.Tokens) []float32 {
 	return x
 }
 
-// testRoundedRows says how far embeddings are from those of float32 where activations are not balanced, have a scale for each
-// block of a row, or are not rotated, and that the same computation balanced and rotated, with a scale a row, gives those of FormatInt8.
+// testRoundedRows says how far embeddings are from those of float32 where activations are not
+// balanced, have a scale for each block of a row, or are not rotated, and that the same computation
+// balanced and rotated, with a scale a row, gives those of FormatInt8.
 func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int, in models.Tokens, want, wantRows, int8s []float32) {
 	off := func(what string, block int, rotated, balanced bool) float64 {
 		rows := roundedEncoder{t, weights, dim, layers, block, rotated, balanced}.rows(in)

@@ -20,9 +20,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// outliers is random weights in which every normalization but the last has six channels
-// that are 20 to 60 times as large as the others, as those of trained encoders have some. In the
-// results they would hide the error of all others.
+// outliers is random weights in which every normalization but the last has six channels that are 20
+// to 60 times as large as the others, as those of trained encoders have some. In the results they
+// would hide the error of all others.
 type outliers struct {
 	transformer.Weights
 	last string // prefix of the last layer's normalization
@@ -81,8 +81,8 @@ func worstCosine(x, y []float32, dim int) float64 {
 
 var sentences = flag.Int("sentences", 20, "how many sentences TestPrecision embeds")
 
-// TestPrecision compares the sentence embeddings of an encoder with outliers in each
-// format with those of float32, and says what int8 with one scale a row would give.
+// TestPrecision compares the sentence embeddings of an encoder with outliers in each format with
+// those of float32, and says what int8 with one scale a row would give.
 func TestPrecision(t *testing.T) {
 	layers, sequences, dims := 6, *sentences, []int{384, 768}
 	switch {
@@ -169,8 +169,9 @@ func TestNamedFormats(t *testing.T) {
 	}
 }
 
-// TestPrompts: with a second copy of the weights, prompts of at least transformer.ManyRows tokens are computed with it, except for what
-// the last layer does with only the last token. Shorter prompts and new tokens are computed with the first copy.
+// TestPrompts: with a second copy of the weights, prompts of at least transformer.ManyRows tokens
+// are computed with it, except for what the last layer does with only the last token. Shorter
+// prompts and new tokens are computed with the first copy.
 func TestPrompts(t *testing.T) {
 	const sizes = ` "vocab_size": 60, "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96`
 	for name, config := range map[string]string{

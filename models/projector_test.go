@@ -21,7 +21,8 @@ import (
 // projectorFolders have GGUF files of models that read images, each with its encoder of images.
 var projectorFolders = []string{"testdata/gguf-images/gemma3", "testdata/gguf-images/idefics3", "testdata/gguf-images/lfm2_vl"}
 
-// openProjector opens the model in a folder with another encoder of images. If that succeeds, the model reads an image.
+// openProjector opens the model in a folder with another encoder of images. If that succeeds, the
+// model reads an image.
 func openProjector(t testing.TB, folder, projector string) error {
 	t.Helper()
 	m, err := models.Open(filepath.Join(folder, "model.gguf"), models.Options{Images: true, Projector: projector, MemoryLimit: 1 << 28})
@@ -48,7 +49,8 @@ func refused(t testing.TB, what string, err error) {
 	}
 }
 
-// TestProjectorMetadata leaves out each key of an encoder of images, and gives it values of other types and sizes.
+// TestProjectorMetadata leaves out each key of an encoder of images, and gives it values of other
+// types and sizes.
 func TestProjectorMetadata(t *testing.T) {
 	t.Parallel()
 	needed := map[string][]string{
@@ -78,7 +80,8 @@ func TestProjectorMetadata(t *testing.T) {
 	}
 }
 
-// TestProjectorNames: the matrices of feed-forward networks may have each other's names, as in older files.
+// TestProjectorNames: the matrices of feed-forward networks may have each other's names, as in
+// older files.
 func TestProjectorNames(t *testing.T) {
 	t.Parallel()
 	folder := projectorFolders[0]

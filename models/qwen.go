@@ -7,9 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Qwen 2 and 3: Yang et al., 2024, "Qwen2 Technical Report", and 2025, "Qwen3 Technical
-// Report". Version 2 is Llama with biases in queries, keys and values; version 3
-// normalizes queries and keys instead.
+// Qwen 2 and 3: Yang et al., 2024, "Qwen2 Technical Report", and 2025, "Qwen3 Technical Report".
+// Version 2 is Llama with biases in queries, keys and values; version 3 normalizes queries and keys
+// instead.
 
 func init() {
 	Register(newQwen2, "qwen2")
@@ -20,8 +20,8 @@ func init() {
 	Describe(Traits{Judge: &qwen3Reranker}, "qwen3")
 }
 
-// qwen3Reranker has the prompt that Qwen3-Reranker was trained with (Zhang et al., 2025, "Qwen3 Embedding: Advancing Text Embedding and
-// Reranking Through Foundation Models").
+// qwen3Reranker has the prompt that Qwen3-Reranker was trained with (Zhang et al., 2025, "Qwen3
+// Embedding: Advancing Text Embedding and Reranking Through Foundation Models").
 var qwen3Reranker = Judge{
 	Name: "Qwen3-Reranker",
 	Begin: "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
@@ -34,7 +34,8 @@ var qwen3Reranker = Judge{
 	Limit: 8192,
 }
 
-// mxbaiRerank has the prompt of mxbai-rerank-base-v2 and mxbai-rerank-large-v2 in their authors' package mxbai-rerank 0.1.
+// mxbaiRerank has the prompt of mxbai-rerank-base-v2 and mxbai-rerank-large-v2 in their authors'
+// package mxbai-rerank 0.1.
 var mxbaiRerank = Judge{
 	Name:       "mxbai-rerank-v2",
 	Begin:      "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n<|im_start|>user\n",

@@ -11,9 +11,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Qwen3-Next and Qwen3.5: Qwen Team, 2025, "Qwen3-Next: Towards Ultimate Training & Inference Efficiency", and 2026. Three of four layers
-// have a gated DeltaNet, and the fourth attention with a gate; normalizations hold w for 1+w. Qwen3.5 is published with a tower of
-// images beside the text.
+// Qwen3-Next and Qwen3.5: Qwen Team, 2025, "Qwen3-Next: Towards Ultimate Training & Inference
+// Efficiency", and 2026. Three of four layers have a gated DeltaNet, and the fourth attention with
+// a gate; normalizations hold w for 1+w. Qwen3.5 is published with a tower of images beside the
+// text.
 
 func init() {
 	Register(newQwen35, "qwen3_5_text")
@@ -55,7 +56,8 @@ type qwen35MoEConfig struct {
 	Shared       int `json:"shared_expert_intermediate_size"`
 }
 
-// qwen35Experts are the names of the experts. Qwen3.5 is published with all of a layer in two tensors, as transformers holds them.
+// qwen35Experts are the names of the experts. Qwen3.5 is published with all of a layer in two
+// tensors, as transformers holds them.
 var qwen35Experts = func() transformer.MixtureNames {
 	names := qwenExperts
 	names.Expert.Packed = "gate_up_proj."
@@ -94,7 +96,8 @@ func newQwen3Next(c *Checkpoint) (*Model, error) {
 	return c.qwen35MoE(config, moe, false)
 }
 
-// qwen35MoE returns the model with experts. always says that all layers have them, whose weights add up to 1.
+// qwen35MoE returns the model with experts. always says that all layers have them, whose weights
+// add up to 1.
 func (c *Checkpoint) qwen35MoE(config qwen35Config, moe qwen35MoEConfig, always bool) (*Model, error) {
 	sparse := struct {
 		Normalize bool  `json:"norm_topk_prob"`
@@ -182,7 +185,8 @@ func (config *qwen35Config) attends(d configuration.Document) (func(layer int) b
 	return func(i int) bool { return config.LayerTypes[i] == configuration.FullAttention }, nil
 }
 
-// qwen35 returns the model. dense says which layers have a feed-forward network in place of what the configuration of the layers has.
+// qwen35 returns the model. dense says which layers have a feed-forward network in place of what
+// the configuration of the layers has.
 func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, dense func(layer int) bool) (*Model, error) {
 	attends, err := config.attends(c.doc)
 	if err != nil {
@@ -212,7 +216,8 @@ func (c *Checkpoint) qwen35(config qwen35Config, layer transformer.LayerConfig, 
 	return c.decoderModel(d, config.Tied)
 }
 
-// qwen35Predictor returns the layer that predicts the token after the next one, nil if the checkpoint has none. It has attention.
+// qwen35Predictor returns the layer that predicts the token after the next one, nil if the
+// checkpoint has none. It has attention.
 func (c *Checkpoint) qwen35Predictor(d *block.Decoder, config qwen35Config, layer transformer.LayerConfig) (*block.Predictor, error) {
 	l := c.Loader.At("mtp.")
 	if !l.Has("fc.weight") {
@@ -241,8 +246,9 @@ func (c *Checkpoint) qwen35Predictor(d *block.Decoder, config qwen35Config, laye
 	return p, nil
 }
 
-// delta returns the configuration of a gated DeltaNet. Its projections are apart in Qwen3.5. In Qwen3-Next they are by key head: a query, a key, the
-// values that belong to it and their gates; and beta and decay of these values.
+// delta returns the configuration of a gated DeltaNet. Its projections are apart in Qwen3.5. In
+// Qwen3-Next they are by key head: a query, a key, the values that belong to it and their gates;
+// and beta and decay of these values.
 func (config *qwen35Config) delta(c *Checkpoint) transformer.GatedDeltaNetConfig {
 	d := transformer.GatedDeltaNetConfig{
 		Dim: config.Dim, KeyHeads: config.KeyHeads, ValueHeads: config.ValueHeads, KeyDim: config.KeyDim, ValueDim: config.ValueDim, Taps: config.Taps, Eps: config.Eps,

@@ -29,8 +29,8 @@ func readQwen35GGUF(r *llamacpp.Reader) {
 	readSections(r)
 }
 
-// readSections reads which axis of an image turns which pair of features. In text all pairs turn alike, except those of no axis, which llama.cpp
-// does not turn.
+// readSections reads which axis of an image turns which pair of features. In text all pairs turn
+// alike, except those of no axis, which llama.cpp does not turn.
 func readSections(r *llamacpp.Reader) {
 	const key = "rope.dimension_sections"
 	sections, _ := r.File.Ints(r.Key(key))

@@ -15,7 +15,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// stackedExperts returns the weights of a folder with the experts of a layer in two tensors, as Qwen3.5 is published.
+// stackedExperts returns the weights of a folder with the experts of a layer in two tensors, as
+// Qwen3.5 is published.
 func stackedExperts(t *testing.T, dir string, experts int) transformer.TensorMap {
 	file := tftest.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
 	defer file.Close()
@@ -46,7 +47,8 @@ func stackedExperts(t *testing.T, dir string, experts int) transformer.TensorMap
 	return weights
 }
 
-// TestStackedExperts: experts of which a layer has two tensors give the bits of those with tensors of their own.
+// TestStackedExperts: experts of which a layer has two tensors give the bits of those with tensors
+// of their own.
 func TestStackedExperts(t *testing.T) {
 	for _, folder := range []string{"qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"} {
 		logits := func(m *models.Model) []float32 {

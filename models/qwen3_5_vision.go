@@ -6,8 +6,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file has the images of Qwen3.5. Patches of images of any shape have a table of positions, resized to the shape, and rotary positions on both axes.
-// Squares of patches become rows of the text, whose positions have an axis for the row and one for the column in the image.
+// This file has the images of Qwen3.5. Patches of images of any shape have a table of positions,
+// resized to the shape, and rotary positions on both axes. Squares of patches become rows of the
+// text, whose positions have an axis for the row and one for the column in the image.
 
 func init() {
 	for _, name := range []string{"qwen3_5_vision", "qwen3_5_moe_vision"} {
@@ -143,7 +144,8 @@ func (config *qwen35VisionConfig) tower(d configuration.Document, l *transformer
 	return t, nil
 }
 
-// patches returns the projection of patches of several frames. All frames of an image are the same, so their weights can be added.
+// patches returns the projection of patches of several frames. All frames of an image are the same,
+// so their weights can be added.
 func (config *qwen35VisionConfig) patches(l *transformer.Loader) *block.Patches {
 	area, channels := config.Patch*config.Patch, config.Channels
 	all := l.Tensor("weight", config.Dim, channels, config.Frames, config.Patch, config.Patch)
@@ -221,8 +223,8 @@ func (l *axialLayer) forward(ws *Workspace, dst []float32, in transformer.LayerI
 	return l.feed.Forward(ws, dst, x, dst) // dst += feed(x)
 }
 
-// resizeCorners resizes a table of positions linearly, so that its corners stay where they are. Places are computed in float32, as
-// transformers does, since rounding decides between two rows.
+// resizeCorners resizes a table of positions linearly, so that its corners stay where they are.
+// Places are computed in float32, as transformers does, since rounding decides between two rows.
 var resizeCorners = block.ResizeBy(neighbours)
 
 // neighbours returns the two places of n between which place i of to lies, and their weights.

@@ -9,8 +9,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Qwen's mixtures of experts: version 3, and version 2, which adds an expert that every row takes, weighted by a
-// gate of its own. Qwen Team, 2024, "Qwen1.5-MoE", and Yang et al., 2025, "Qwen3 Technical Report".
+// Qwen's mixtures of experts: version 3, and version 2, which adds an expert that every row takes,
+// weighted by a gate of its own. Qwen Team, 2024, "Qwen1.5-MoE", and Yang et al., 2025, "Qwen3
+// Technical Report".
 
 func init() {
 	Register(newQwen2MoE, "qwen2_moe")
@@ -88,8 +89,8 @@ func newQwen3MoE(c *Checkpoint) (*Model, error) {
 	return c.qwenMoE(config.qwenMoEConfig, config.Experts, layer, windows, func(_ *transformer.Loader, m *transformer.Mixture) transformer.Feed { return m })
 }
 
-// qwenMoE returns the model whose layers have a mixture of experts, as which complete makes the layer's feed-forward
-// network, except for those that the configuration leaves without.
+// qwenMoE returns the model whose layers have a mixture of experts, as which complete makes the
+// layer's feed-forward network, except for those that the configuration leaves without.
 func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transformer.LayerConfig, windows func(layer int) int, complete func(l *transformer.Loader, m *transformer.Mixture) transformer.Feed) (*Model, error) {
 	mixture := transformer.MixtureConfig{
 		Dim: config.Dim, Hidden: config.ExpertHidden, Experts: experts, TopK: config.TopK, Normalize: config.Normalize, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness,
@@ -121,7 +122,8 @@ func (c *Checkpoint) sharedGate(l *transformer.Loader, dim int) *transformer.Lin
 	return l.Linear(dim, 1, false)
 }
 
-// sharedExpert is a mixture of experts and one that every row takes: sigmoid(gate(x))*shared(x) + mixture(x).
+// sharedExpert is a mixture of experts and one that every row takes: sigmoid(gate(x))*shared(x) +
+// mixture(x).
 type sharedExpert struct {
 	mixture *transformer.Mixture
 	shared  *transformer.FeedForward
@@ -152,7 +154,8 @@ func (s *sharedExpert) Forward(ws *Workspace, dst, x, residual []float32) error 
 	return nil
 }
 
-// qwenGGUFExperts are llama.cpp's names of the experts, and qwen2GGUFExperts those with the shared one.
+// qwenGGUFExperts are llama.cpp's names of the experts, and qwen2GGUFExperts those with the shared
+// one.
 var (
 	qwen2GGUFExperts = llamacpp.Merged(qwenGGUFExperts, map[string]string{
 		"mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp", "mlp.shared_expert.down_proj": "ffn_down_shexp",

@@ -56,7 +56,8 @@ type ReadyFile struct {
 	About string // the format of its weights, and names, sizes and times of its files
 }
 
-// ReadyFiles lists the files with packed weights in a folder, those too that are damaged or were not finished. It leaves out other files.
+// ReadyFiles lists the files with packed weights in a folder, those too that are damaged or were
+// not finished. It leaves out other files.
 func ReadyFiles(dir string) (files []ReadyFile, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -29,7 +29,8 @@ func readyHash(t *testing.T, dir string, o models.Options) (string, *models.Read
 	return hash.String(), m.Ready
 }
 
-// TestReady: every folder's model gives the same bits with packed weights from a file as without one, mapped and copied.
+// TestReady: every folder's model gives the same bits with packed weights from a file as without
+// one, mapped and copied.
 func TestReady(t *testing.T) {
 	folders := hashFolders(t)
 	switch {
@@ -112,8 +113,9 @@ func TestReadyIsStale(t *testing.T) {
 	}
 }
 
-// TestReadyOfOthers: files of the same size and time with other numbers do not count, also where matrices are stored transposed or as integers; nor does
-// an adapter behind a link that was changed.
+// TestReadyOfOthers: files of the same size and time with other numbers do not count, also where
+// matrices are stored transposed or as integers; nor does an adapter behind a link that was
+// changed.
 func TestReadyOfOthers(t *testing.T) {
 	for _, folder := range []string{"llama", "gpt2", "llama-ints-awq", "llama-ints-packed", "qwen3-fp8"} {
 		dir, o := copied(t, folder), models.Options{Ready: t.TempDir()}
@@ -150,7 +152,8 @@ func TestReadyOfOthers(t *testing.T) {
 	}
 }
 
-// TestReadyFails: 2,000 files that are damaged are made again, and one that cannot be written is a warning.
+// TestReadyFails: 2,000 files that are damaged are made again, and one that cannot be written is a
+// warning.
 func TestReadyFails(t *testing.T) {
 	dir, o := copied(t, "bert"), models.Options{Ready: t.TempDir()}
 	want, r := readyHash(t, dir, o)
@@ -197,7 +200,8 @@ func TestReadyFails(t *testing.T) {
 	}
 }
 
-// TestReadyAtOnce: several goroutines open a model, and the first file counts or is replaced by an equal one.
+// TestReadyAtOnce: several goroutines open a model, and the first file counts or is replaced by an
+// equal one.
 func TestReadyAtOnce(t *testing.T) {
 	dir, o := filepath.Join(own, "gemma2"), models.Options{Ready: t.TempDir(), WeightFormat: kernels.FormatQ8_0}
 	want, _ := readyHash(t, dir, models.Options{WeightFormat: o.WeightFormat})

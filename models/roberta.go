@@ -6,10 +6,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// RoBERTa: Liu et al., 2019, "RoBERTa: A Robustly Optimized BERT Pretraining
-// Approach"; and XLM-RoBERTa: Conneau et al., 2020, "Unsupervised Cross-lingual
-// Representation Learning at Scale". They are BERT with other heads, and with
-// positions that begin after the number of the padding token.
+// RoBERTa: Liu et al., 2019, "RoBERTa: A Robustly Optimized BERT Pretraining Approach"; and
+// XLM-RoBERTa: Conneau et al., 2020, "Unsupervised Cross-lingual Representation Learning at Scale".
+// They are BERT with other heads, and with positions that begin after the number of the padding
+// token.
 
 func init() { Register(newRoBERTa, "roberta", "xlm-roberta", "camembert") }
 

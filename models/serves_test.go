@@ -35,7 +35,8 @@ var otherUses = map[string][]models.Use{
 	"wav2vec2-stable":           nil,
 }
 
-// TestServes: the model of each folder serves what its configuration says that it is for, and nothing else.
+// TestServes: the model of each folder serves what its configuration says that it is for, and
+// nothing else.
 func TestServes(t *testing.T) {
 	t.Parallel()
 	also := map[models.Use]models.Use{ // what models of a use serve too

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// SigLIP: Zhai et al., 2023, "Sigmoid Loss for Language Image Pre-Training". Texts are
-// padded to their full length, and the padding is seen like other tokens.
+// SigLIP: Zhai et al., 2023, "Sigmoid Loss for Language Image Pre-Training". Texts are padded to
+// their full length, and the padding is seen like other tokens.
 
 func init() {
 	Register(newSigLIP, "siglip")
@@ -84,7 +84,8 @@ func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageT
 	return images, attend, err
 }
 
-// siglipTower returns the tower of images that d describes, without what pools its hidden states, its sizes, and whether d says that a head pools them.
+// siglipTower returns the tower of images that d describes, without what pools its hidden states,
+// its sizes, and whether d says that a head pools them.
 func siglipTower(d configuration.Document, l *transformer.Loader) (*block.ImageTower, block.TowerConfig, bool, error) {
 	tower, pixels := siglipDefaults, block.ImageTowerConfig{Image: 224, Patch: 16, Channels: 3}
 	pooled := struct {

@@ -8,9 +8,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// SigLIP 2, as it takes images of any shape (NaFlex): Tschannen et al., 2025, "SigLIP 2: Multilingual Vision-Language Encoders
-// with Improved Semantic Understanding, Localization, and Dense Features". Positions are resized to the patches of each
-// image. Those of one size have model_type siglip.
+// SigLIP 2, as it takes images of any shape (NaFlex): Tschannen et al., 2025, "SigLIP 2:
+// Multilingual Vision-Language Encoders with Improved Semantic Understanding, Localization, and
+// Dense Features". Positions are resized to the patches of each image. Those of one size have
+// model_type siglip.
 
 func init() {
 	Register(newSigLIP2, "siglip2")
@@ -38,7 +39,8 @@ func siglip2Image(d configuration.Document, l *transformer.Loader) (*block.Image
 	return t, attend, err
 }
 
-// siglip2Tower returns the tower of images that d describes, without what pools its hidden states, its sizes, and whether d says that a head pools them.
+// siglip2Tower returns the tower of images that d describes, without what pools its hidden states,
+// its sizes, and whether d says that a head pools them.
 func siglip2Tower(d configuration.Document, l *transformer.Loader) (*block.ImageTower, block.TowerConfig, bool, error) {
 	tower := siglipDefaults
 	flexible := struct {
@@ -74,8 +76,9 @@ func siglip2Tower(d configuration.Document, l *transformer.Loader) (*block.Image
 	return t, tower, flexible.Head, nil
 }
 
-// resizeTriangle resizes a table of positions, [down, across, dim], with weights that fall linearly with the distance, over as many of
-// the table's places as become one, as PyTorch does bilinearly with antialias.
+// resizeTriangle resizes a table of positions, [down, across, dim], with weights that fall linearly
+// with the distance, over as many of the table's places as become one, as PyTorch does bilinearly
+// with antialias.
 func resizeTriangle(table []float32, dim, down, across, toDown, toAcross int) []float32 {
 	rows, columns := triangle(toDown, down), triangle(toAcross, across)
 	between := make([]float64, toDown*across*dim) // [toDown, across, dim]

@@ -7,8 +7,8 @@ import (
 )
 
 // Static embeddings: Tulkens and van Dongen, 2024, "Model2Vec: Fast State-of-the-Art Static
-// Embeddings", and StaticEmbedding of sentence-transformers, which computes the same. Each token has a
-// vector, and that of a text is their mean: there are no layers.
+// Embeddings", and StaticEmbedding of sentence-transformers, which computes the same. Each token
+// has a vector, and that of a text is their mean: there are no layers.
 
 func init() { Register(newStatic, "model2vec") }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// T5: Raffel et al., 2020, "Exploring the Limits of Transfer Learning with a Unified
-// Text-to-Text Transformer". RMS normalization first, no biases, scores that are not
-// scaled, and positions by a bias of the scores that all layers share.
+// T5: Raffel et al., 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text
+// Transformer". RMS normalization first, no biases, scores that are not scaled, and positions by a
+// bias of the scores that all layers share.
 
 func init() {
 	Register(newT5, "t5", "mt5")
@@ -35,13 +35,12 @@ type t5Config struct {
 	Activation    string  `json:"dense_act_fn"` // goes before what FeedForward says, as Gated does
 	Gated         bool    `json:"is_gated_act"`
 	Tied          bool    `json:"tie_word_embeddings"`
-	// ScaleOutputs says that the hidden states are divided by sqrt(Dim) before the
-	// logits; before transformers 5 that of Tied.
+	// ScaleOutputs says that the hidden states are divided by sqrt(Dim) before the logits; before
+	// transformers 5 that of Tied.
 	ScaleOutputs bool `json:"scale_decoder_outputs"`
 }
 
-// t5Layers returns the names of a stack whose feed-forward network is part number feed of a
-// layer.
+// t5Layers returns the names of a stack whose feed-forward network is part number feed of a layer.
 func t5Layers(feed string) transformer.StackNames {
 	feed = "layer." + feed + "."
 	return transformer.StackNames{Layers: "block.%d.", Norm: "final_layer_norm.", Layer: transformer.LayerNames{
@@ -182,8 +181,9 @@ func (config *t5Config) head(c *Checkpoint, shared *transformer.Embedding) (*tra
 	return l.Tied(shared, nil), nil
 }
 
-// readT5GGUF reads what T5 has. The largest distance of the buckets is not among the metadata: it is 128 in all published sizes,
-// and where a gate tells the feed-forward networks of version 1.1, the activation is GELU's approximation.
+// readT5GGUF reads what T5 has. The largest distance of the buckets is not among the metadata: it
+// is 128 in all published sizes, and where a gate tells the feed-forward networks of version 1.1,
+// the activation is GELU's approximation.
 func readT5GGUF(r *llamacpp.Reader) {
 	for field, of := range map[string]string{"d_model": "hidden_size", "d_ff": "intermediate_size", "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"} {
 		r.Rename(field, of)

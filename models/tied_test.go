@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// TestTiedFolders opens folders whose tie_word_embeddings is true with a projection of its own beside the embedding, and with
-// the projection alone.
+// TestTiedFolders opens folders whose tie_word_embeddings is true with a projection of its own
+// beside the embedding, and with the projection alone.
 func TestTiedFolders(t *testing.T) {
 	for folder, names := range map[string][2]string{ // of the embedding and the projection
 		"llama-tied-rope3": {"model.embed_tokens.weight", "lm_head.weight"},
@@ -71,7 +71,8 @@ func TestTiedFolders(t *testing.T) {
 	}
 }
 
-// TestOneMissing opens a folder that lacks a tensor of an early layer: the error names it, and none of the later layers.
+// TestOneMissing opens a folder that lacks a tensor of an early layer: the error names it, and none
+// of the later layers.
 func TestOneMissing(t *testing.T) {
 	dir := filepath.Join("testdata/folders", "llama")
 	file := tftest.Must(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)

@@ -30,8 +30,8 @@ const (
 	UseImages       Use = "hidden states of images"
 )
 
-// heads has the use of models whose class ends with a head's name, whatever their model type. Those of texts
-// from texts are not among them: see [Traits].
+// heads has the use of models whose class ends with a head's name, whatever their model type. Those
+// of texts from texts are not among them: see [Traits].
 var heads = map[string]Use{
 	"ForSequenceClassification": UseLabels,
 	"ForTokenClassification":    UseTokenLabels,
@@ -53,16 +53,18 @@ var generating = map[string]Use{
 
 // Traits describe the models of a model type, in addition to their parts.
 type Traits struct {
-	// Use is the use of models whose class names no head, or one that generates; "": the head decides, or the use is hidden states.
+	// Use is the use of models whose class names no head, or one that generates; "": the head
+	// decides, or the use is hidden states.
 	Use Use
 	// NoVectors says why means of hidden states are not vectors of texts; "": they may be.
 	NoVectors string
-	// Judge has the prompt that asks a language model whether a text answers a query; nil: it was not trained for that.
+	// Judge has the prompt that asks a language model whether a text answers a query; nil: it was
+	// not trained for that.
 	Judge *Judge
 }
 
-// A Judge is the prompt with which a language model says how well a text answers a query, by the logits of two words
-// that may follow. {instruction}, {query} and {text} stand for what is asked.
+// A Judge is the prompt with which a language model says how well a text answers a query, by the
+// logits of two words that may follow. {instruction}, {query} and {text} stand for what is asked.
 type Judge struct {
 	Begin, End  string // around the pair
 	Pair        string // the pair, or only the text if Query is not empty
@@ -153,8 +155,8 @@ func UseOfGGUF(file *gguf.File) (Use, error) {
 	return UseText, nil
 }
 
-// Serves reports whether m has the parts for a use: an encoder and a head, a decoder with or without an encoder, or an embedder. A model may
-// serve several uses.
+// Serves reports whether m has the parts for a use: an encoder and a head, a decoder with or
+// without an encoder, or an embedder. A model may serve several uses.
 func (m *Model) Serves(use Use) bool {
 	switch use {
 	case UseStates:
@@ -186,8 +188,8 @@ var headsOfTexts = map[Use]HeadKind{
 // hasHead reports whether m has a head of a kind for the hidden states of texts.
 func (m *Model) hasHead(kind HeadKind) bool { return m.Encoder != nil && m.Heads[kind] != nil }
 
-// BatchWidth returns the width of the hidden states of texts that are computed in batches: that of Encoder, or 0 for a model without
-// one and for a model that generates.
+// BatchWidth returns the width of the hidden states of texts that are computed in batches: that of
+// Encoder, or 0 for a model without one and for a model that generates.
 func (m *Model) BatchWidth() int {
 	if m.Encoder == nil || m.LM != nil {
 		return 0
@@ -195,7 +197,8 @@ func (m *Model) BatchWidth() int {
 	return m.Encoder.Dim()
 }
 
-// NoVectors returns the reason why vectors of texts cannot be made of the hidden states of m unless a modules.json says how, or nil.
+// NoVectors returns the reason why vectors of texts cannot be made of the hidden states of m unless
+// a modules.json says how, or nil.
 func (m *Model) NoVectors() error {
 	c := m.Config
 	switch why := TraitsOf(c.ModelType).NoVectors; {

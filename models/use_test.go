@@ -12,7 +12,8 @@ import (
 // describeMadeUp describes a model type, which is possible once.
 var describeMadeUp = sync.OnceFunc(func() { Describe(Traits{Use: UseSpeech}, "made-up") })
 
-// TestUseOf: what a model is for follows from its class, or where that does not tell, from its type.
+// TestUseOf: what a model is for follows from its class, or where that does not tell, from its
+// type.
 func TestUseOf(t *testing.T) {
 	t.Parallel()
 	describeMadeUp()

@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// ViT: Dosovitskiy et al., 2021, "An Image is Worth 16x16 Words: Transformers for Image
-// Recognition at Scale". An image is cut into patches, which are projected to rows
-// after that of a class token. Checkpoints have the names of transformers or of timm.
+// ViT: Dosovitskiy et al., 2021, "An Image is Worth 16x16 Words: Transformers for Image Recognition
+// at Scale". An image is cut into patches, which are projected to rows after that of a class token.
+// Checkpoints have the names of transformers or of timm.
 
 func init() {
 	Register(newViT, "vit")

@@ -9,9 +9,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// wav2vec 2.0: Baevski et al., 2020, "wav2vec 2.0: A Framework for Self-Supervised Learning of Speech
-// Representations". Convolutions over the samples themselves, then an encoder whose positions are a convolution
-// too. Characters are read off frame by frame: Graves et al., 2006, "Connectionist Temporal Classification".
+// wav2vec 2.0: Baevski et al., 2020, "wav2vec 2.0: A Framework for Self-Supervised Learning of
+// Speech Representations". Convolutions over the samples themselves, then an encoder whose
+// positions are a convolution too. Characters are read off frame by frame: Graves et al., 2006,
+// "Connectionist Temporal Classification".
 
 func init() { Register(newWav2Vec2, "wav2vec2") }
 
@@ -141,8 +142,9 @@ func (config *wav2vec2Config) loadConvolutions(a *waveEncoder, l *transformer.Lo
 	}
 }
 
-// loadPositions returns the convolution of each group of columns, whose weight, [out, in, steps], is stored as a
-// direction, and a length for each step (Salimans and Kingma, 2016, "Weight Normalization").
+// loadPositions returns the convolution of each group of columns, whose weight, [out, in, steps],
+// is stored as a direction, and a length for each step (Salimans and Kingma, 2016, "Weight
+// Normalization").
 func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*block.Convolution {
 	lengths, directions := "weight_g", "weight_v"
 	if l.Has("parametrizations.weight.original0") {
@@ -170,7 +172,8 @@ func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*block.Conv
 	return groups
 }
 
-// waveEncoder turns samples into hidden states. It implements AudioEncoder, with a frame for each sample.
+// waveEncoder turns samples into hidden states. It implements AudioEncoder, with a frame for each
+// sample.
 type waveEncoder struct {
 	convolutions
 	convolutionNorms []*transformer.Norm // of each; nil: channels normalizes what the first gives

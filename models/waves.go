@@ -30,8 +30,8 @@ func (all convolutions) Rows(samples int) int {
 	return samples
 }
 
-// eachSound has enter set the part of dst, [sounds, rows, D], that belongs to each sound, from the sound's part of samples, [sounds, frames]. It
-// returns an error if sizes do not fit.
+// eachSound has enter set the part of dst, [sounds, rows, D], that belongs to each sound, from the
+// sound's part of samples, [sounds, frames]. It returns an error if sizes do not fit.
 func eachSound(dst, samples []float32, sounds, frames, rows, dim int, enter func(dst, samples []float32) error) error {
 	switch {
 	case sounds < 0 || frames < 0 || len(samples) != sounds*frames:
@@ -83,7 +83,8 @@ func (c *channelNorm) forward(x []float32) {
 	}
 }
 
-// normalizeSound normalizes x, [n, D], of a sound, with one mean and one variance of all elements, in place.
+// normalizeSound normalizes x, [n, D], of a sound, with one mean and one variance of all elements,
+// in place.
 func normalizeSound(x, weight, bias []float32) {
 	mean, squares, n := 0.0, 0.0, float64(len(x))
 	for _, v := range x {

@@ -8,9 +8,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Whisper: Radford et al., 2022, "Robust Speech Recognition via Large-Scale Weak
-// Supervision". Two convolutions over the log-mel spectrogram, then an encoder-decoder
-// with normalization first and keys without bias.
+// Whisper: Radford et al., 2022, "Robust Speech Recognition via Large-Scale Weak Supervision". Two
+// convolutions over the log-mel spectrogram, then an encoder-decoder with normalization first and
+// keys without bias.
 
 func init() {
 	Register(newWhisper, "whisper")
@@ -71,8 +71,8 @@ func newWhisper(c *Checkpoint) (*Model, error) {
 	return m, nil
 }
 
-// audioEncoder turns log-mel spectrograms into hidden states, one for two frames. It
-// implements AudioEncoder.
+// audioEncoder turns log-mel spectrograms into hidden states, one for two frames. It implements
+// AudioEncoder.
 type audioEncoder struct {
 	mels         int
 	conv1, conv2 *block.Convolution
@@ -128,16 +128,17 @@ const (
 	SpectrogramHop = sound.SpectrogramHop
 )
 
-// LogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
-// frame for each SpectrogramHop samples: the power in bins bands that are equally wide
-// on Slaney's mel scale, as log10, no further than 8 below the loudest, plus 4, divided
-// by 4. Samples are mirrored at both ends, of which there must be more than 200. Whisper
-// itself takes 30 seconds, short sound with zeros after it.
+// LogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one frame
+// for each SpectrogramHop samples: the power in bins bands that are equally wide on Slaney's mel
+// scale, as log10, no further than 8 below the loudest, plus 4, divided by 4. Samples are mirrored
+// at both ends, of which there must be more than 200. Whisper itself takes 30 seconds, short sound
+// with zeros after it.
 func LogMel(samples []float32, bins int) ([]float32, error) { return sound.LogMel(samples, bins) }
 
-// NormalizedLogMel returns the log-mel spectrogram of mono samples at 16 kHz that Parakeet takes, [bins, frames] with one frame for
-// each SpectrogramHop samples, in which every bin has mean 0 and standard deviation 1. It is computed as transformers'
-// ParakeetFeatureExtractor does by default. Samples for less than two frames are an error that matches fault.ErrShape.
+// NormalizedLogMel returns the log-mel spectrogram of mono samples at 16 kHz that Parakeet takes,
+// [bins, frames] with one frame for each SpectrogramHop samples, in which every bin has mean 0 and
+// standard deviation 1. It is computed as transformers' ParakeetFeatureExtractor does by default.
+// Samples for less than two frames are an error that matches fault.ErrShape.
 func NormalizedLogMel(samples []float32, bins int) ([]float32, error) {
 	return sound.NormalizedLogMel(samples, bins)
 }

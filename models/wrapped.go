@@ -10,24 +10,28 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Models that read images or hear sound beside text, as they are published: a model of text under text_config, and towers beside
-// it. The text is computed, and images where the wrapper has a reader of them and the caller asks for it; sound is not.
+// Models that read images or hear sound beside text, as they are published: a model of text under
+// text_config, and towers beside it. The text is computed, and images where the wrapper has a
+// reader of them and the caller asks for it; sound is not.
 
 // A wrapper is a model type with a model of text under text_config.
 type wrapper struct {
 	kinds []string // model types that text_config may have; the first is the default
 	head  string   // that the wrapper has: ForConditionalGeneration or, of an encoder, Model
 	tied  string   // what tie_word_embeddings is where the wrapper leaves it out, which decides for the text as well; "": an encoder's is not read
-	// fields has the wrapper's fields without an effect on text, and unread the fields that transformers ignores in text_config.
+	// fields has the wrapper's fields without an effect on text, and unread the fields that
+	// transformers ignores in text_config.
 	fields, unread []string
 	towers         []string // patterns of the tensors that only images and sound pass through
 	tiedToo        []string // fields that go before tie_word_embeddings
-	// inside is the part of the model that has the text, by the names of transformers 5; "": language_model.
+	// inside is the part of the model that has the text, by the names of transformers 5; "":
+	// language_model.
 	inside string
-	// placeholders are fields with tokens that stand for images and sound, and their defaults. In a text these enter as padding.
+	// placeholders are fields with tokens that stand for images and sound, and their defaults. In a
+	// text these enter as padding.
 	placeholders map[string]int
-	// images makes the reader of images, whose soft tokens have dim features, for the text that text_config describes; nil: images
-	// are not computed.
+	// images makes the reader of images, whose soft tokens have dim features, for the text that
+	// text_config describes; nil: images are not computed.
 	images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)
 }
 
@@ -46,7 +50,8 @@ func init() {
 	})
 }
 
-// visionTower are the tensors of a tower of images and of the projection to the text's width, by the names of transformers 4 and 5.
+// visionTower are the tensors of a tower of images and of the projection to the text's width, by
+// the names of transformers 4 and 5.
 var visionTower = []string{"vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*", "model.multi_modal_projector.*"}
 
 // ofModelType returns an error if d says that it is of a model type other than kinds.
@@ -135,7 +140,8 @@ func (w wrapper) text(d configuration.Document) (text configuration.Document, ki
 	return text.With(tied, said), kind, nil
 }
 
-// padding returns the tokens that stand for images and sound, and the token that they are in a text.
+// padding returns the tokens that stand for images and sound, and the token that they are in a
+// text.
 func (w wrapper) padding(d, text configuration.Document, pad int) (map[int]int, error) {
 	const field = "pad_token_id"
 	if len(w.placeholders) > 0 && text.IsNull(field) {
@@ -169,8 +175,9 @@ func (c *Config) inheritTokens(from Config) {
 	}
 }
 
-// names returns a function from the names that a model of text has by itself, and its towers, to those of the tensors. Transformers 4 puts
-// the text with its head under one prefix, transformers 5 puts the head beside it; a model without a head has no further prefix.
+// names returns a function from the names that a model of text has by itself, and its towers, to
+// those of the tensors. Transformers 4 puts the text with its head under one prefix, transformers 5
+// puts the head beside it; a model without a head has no further prefix.
 func (w wrapper) names(l *transformer.Loader) func(name string) string {
 	inside := cmp.Or(w.inside, "language_model") + "."
 	body, head := "model."+inside, ""

@@ -16,7 +16,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// renamed is weights of which each has another name, none if that is "", and which note what is read.
+// renamed is weights of which each has another name, none if that is "", and which note what is
+// read.
 type renamed struct {
 	transformer.Weights
 	names map[string]string // from the new ones
@@ -49,7 +50,8 @@ func (w renamed) Tensor(name string, shape ...int) ([]float32, error) {
 	return w.Weights.Tensor(w.names[name], shape...)
 }
 
-// TestTowers: what only images and sound pass through is not read, whether it is there or not; every other tensor is accounted for.
+// TestTowers: what only images and sound pass through is not read, whether it is there or not;
+// every other tensor is accounted for.
 func TestTowers(t *testing.T) {
 	ofImages := func(name string) bool {
 		return slices.ContainsFunc([]string{"vision_tower", "multi_modal", "vision_model", "connector", "audio_tower", "embed_vision", "embed_audio", ".visual."}, func(part string) bool { return strings.Contains(name, part) })
@@ -98,7 +100,8 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// TestIgnoredKeys: keys and values of layers that take those of an earlier layer may be in the checkpoint.
+// TestIgnoredKeys: keys and values of layers that take those of an earlier layer may be in the
+// checkpoint.
 func TestIgnoredKeys(t *testing.T) {
 	config := tftest.Must(os.ReadFile(filepath.Join(own, "gemma4_text-shared", "config.json")))(t)
 	w := newRenamed(t, "gemma4_text-shared", func(name string) string { return name })
@@ -114,7 +117,8 @@ func TestIgnoredKeys(t *testing.T) {
 	}
 }
 
-// TestThetaOfKinds: rope_theta is the base of positions whose object in rope_parameters does not say it.
+// TestThetaOfKinds: rope_theta is the base of positions whose object in rope_parameters does not
+// say it.
 func TestThetaOfKinds(t *testing.T) {
 	logits := func(full, theta string) []float32 {
 		rope := `{"sliding_attention":{"rope_type":"default","rope_theta":55},"full_attention":{"rope_type":"default"` + full + `}}`

@@ -4,8 +4,9 @@ import "github.com/avoformer/avoformer/kernels"
 
 // This file holds vectors as their signs, one bit each.
 
-// bitRows has the signs of vectors in the panels of kernels.SignDots: pieces of a segment each, and a shorter tail with the vectors added
-// last. Views read the full panels of the tail, and a copy of the partial one.
+// bitRows has the signs of vectors in the panels of kernels.SignDots: pieces of a segment each, and
+// a shorter tail with the vectors added last. Views read the full panels of the tail, and a copy of
+// the partial one.
 type bitRows struct {
 	dim, words int
 	count      int
@@ -84,7 +85,8 @@ type bitView struct {
 	tail, last []int32 // after the parts
 }
 
-// scores are the dot products of signs: the number of equal signs minus the number of different ones.
+// scores are the dot products of signs: the number of equal signs minus the number of different
+// ones.
 func (v bitView) scores(dst []float32, part int, q *queries, from, to int) {
 	if part < len(v.parts) {
 		v.dots(dst, v.parts[part], q, from, to)

@@ -39,7 +39,8 @@ const (
 	fingerprinted = 2
 )
 
-// Save writes the index to a temporary file next to the destination and renames it: an interruption leaves the previous file unchanged.
+// Save writes the index to a temporary file next to the destination and renames it: an interruption
+// leaves the previous file unchanged.
 func (x *Index) Save(name string) (err error) { return sums.Save(name, x) }
 
 // WriteTo writes the index in the format of a file. Changes wait until it is done.
@@ -77,7 +78,8 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	return s.End()
 }
 
-// writeRows writes the vectors in a precision. Vectors that were rounded to it before are not rounded again.
+// writeRows writes the vectors in a precision. Vectors that were rounded to it before are not
+// rounded again.
 func (x *Index) writeRows(s *sums.Writer, p Precision, decode func(dst []float32, i int)) {
 	dim := x.dim
 	row, v := make([]byte, rowBytes(p, dim)), make([]float32, padded(dim))
@@ -113,14 +115,14 @@ func rowBytes(p Precision, dim int) int {
 	return (dim + 63) / 64 * 8
 }
 
-// Load reads a file that Save wrote. threads is Options.Threads of the index. An index with a fingerprint answers nothing
-// before [Index.CheckFingerprint].
+// Load reads a file that Save wrote. threads is Options.Threads of the index. An index with a
+// fingerprint answers nothing before [Index.CheckFingerprint].
 func Load(name string, threads int) (*Index, error) {
 	return sums.Load(name, func(r io.Reader) (*Index, error) { return Read(r, threads) })
 }
 
-// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not as the header
-// claims.
+// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not
+// as the header claims.
 func Read(r io.Reader, threads int) (*Index, error) {
 	if threads < 0 {
 		return nil, check.Option("threads", threads, "want at least 0")

@@ -127,7 +127,8 @@ func summed(file []byte) []byte {
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, sums.Castagnoli))
 }
 
-// TestDamaged reads files that are cut, lengthened, or have a byte changed, and such whose checksum is right all the same.
+// TestDamaged reads files that are cut, lengthened, or have a byte changed, and such whose checksum
+// is right all the same.
 func TestDamaged(t *testing.T) {
 	for _, o := range kinds {
 		file := written(t, small(t, o))

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestCheckFingerprint: an index from a file with a fingerprint wants one before anything else, and no other one.
+// TestCheckFingerprint: an index from a file with a fingerprint wants one before anything else, and
+// no other one.
 func TestCheckFingerprint(t *testing.T) {
 	const own = "model-f32-2"
 	of := func(fingerprint string) *Index {

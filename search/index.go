@@ -13,8 +13,8 @@ import (
 
 // This file has the index, and adding vectors.
 
-// An Index holds vectors with ids. It is safe for concurrent use: a search sees the contents of the index at its
-// beginning.
+// An Index holds vectors with ids. It is safe for concurrent use: a search sees the contents of the
+// index at its beginning.
 type Index struct {
 	dim       int
 	options   Options
@@ -80,9 +80,10 @@ func (x *Index) Len() int {
 	return x.count - x.gone
 }
 
-// Add adds all vectors or, with an error, none. ids are their ids; if ids is nil, these are their positions, from 0 on. An index has either
-// kind of ids, not both. An id may occur more than once: a hit is a vector. Numbers must be finite, and for Int8 at most 8.3e6, the limit
-// of a scale of 16 bits. The vectors are copied.
+// Add adds all vectors or, with an error, none. ids are their ids; if ids is nil, these are their
+// positions, from 0 on. An index has either kind of ids, not both. An id may occur more than once:
+// a hit is a vector. Numbers must be finite, and for Int8 at most 8.3e6, the limit of a scale of 16
+// bits. The vectors are copied.
 func (x *Index) Add(ids []int64, vectors [][]float32) error {
 	if ids != nil && len(ids) != len(vectors) {
 		return check.Errorf(fault.ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
@@ -113,7 +114,8 @@ func (x *Index) add(ids []int64, vectors [][]float32) {
 	x.count += len(vectors)
 }
 
-// CheckVectors returns the error that Add and Replace would return for these vectors, nil if there is none.
+// CheckVectors returns the error that Add and Replace would return for these vectors, nil if there
+// is none.
 func (x *Index) CheckVectors(vectors [][]float32) error { return x.checkAll(vectors) }
 
 // checkAll returns the error of the first vector that cannot be added.

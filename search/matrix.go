@@ -2,7 +2,8 @@ package search
 
 import "github.com/avoformer/avoformer/kernels"
 
-// This file holds vectors as columns of packed matrices, whose products with a block of queries are their scores.
+// This file holds vectors as columns of packed matrices, whose products with a block of queries are
+// their scores.
 
 // store holds vectors that are searched, a segment at a time.
 type store interface {
@@ -22,7 +23,8 @@ type queries struct {
 
 // view is a snapshot of a store.
 type view interface {
-	// scores sets row i of dst, rows segment apart, to the scores of query from+i, up to query to, with the vectors of segment part.
+	// scores sets row i of dst, rows segment apart, to the scores of query from+i, up to query to,
+	// with the vectors of segment part.
 	scores(dst []float32, part int, q *queries, from, to int)
 }
 

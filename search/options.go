@@ -39,26 +39,30 @@ func ParsePrecision(name string) (Precision, error) {
 	return 0, check.Option("Precision", name, "want float32, int8 or binary")
 }
 
-// Options say how an index holds and searches vectors. The zero value holds float32 and uses all CPUs.
+// Options say how an index holds and searches vectors. The zero value holds float32 and uses all
+// CPUs.
 type Options struct {
 	// Precision is the format of the vectors that are searched; 0 is Float32.
 	Precision Precision
 	// Rescore, Float32 or Int8, holds the vectors a second time, row by row, with which the best
 	// k*Oversample are scored again. 0 holds nothing.
 	Rescore Precision
-	// Oversample is the number of candidates that are scored again for each hit that is asked for; 0 is 4.
+	// Oversample is the number of candidates that are scored again for each hit that is asked for;
+	// 0 is 4.
 	Oversample int
 	// Threads is the largest number of goroutines of a search; 0 is runtime.GOMAXPROCS.
 	Threads int
-	// Fingerprint is the fingerprint of the vectors' model, as text.Embedder.Fingerprint returns it; "" is an unknown one. Files hold it, and a
-	// program that loads one must call [Index.CheckFingerprint].
+	// Fingerprint is the fingerprint of the vectors' model, as text.Embedder.Fingerprint returns
+	// it; "" is an unknown one. Files hold it, and a program that loads one must call
+	// [Index.CheckFingerprint].
 	Fingerprint string
 }
 
 const maxDim = 1 << 16
 
-// segment is the number of vectors that one goroutine searches at a time: their scores with a block of queries stay in its caches. It is a multiple
-// of the columns of a panel on every tier, which gives all vectors of a product the same order of sums.
+// segment is the number of vectors that one goroutine searches at a time: their scores with a block
+// of queries stay in its caches. It is a multiple of the columns of a panel on every tier, which
+// gives all vectors of a product the same order of sums.
 const segment = 1536
 
 // withDefaults returns the options with defaults in place of zeros.
@@ -92,7 +96,8 @@ func (o Options) check() error {
 // maxFingerprint is the longest fingerprint whose length a file can hold.
 const maxFingerprint = 255
 
-// checkFingerprint returns an error unless a file can hold s: at most 255 characters of ASCII, without spaces.
+// checkFingerprint returns an error unless a file can hold s: at most 255 characters of ASCII,
+// without spaces.
 func checkFingerprint(s string) error {
 	if len(s) > maxFingerprint || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return check.Option("Fingerprint", s, "want at most %d characters of ASCII without spaces", maxFingerprint)

@@ -5,20 +5,22 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// This file removes vectors. A removed vector is marked, and searches and files skip it. Once half of the vectors are marked, the other
-// vectors move to new memory.
+// This file removes vectors. A removed vector is marked, and searches and files skip it. Once half
+// of the vectors are marked, the other vectors move to new memory.
 
-// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are not an error.
-// Searches that have begun still find them. A call reads all ids of the index: remove many ids in one call. If ids were positions, they do
-// not change, and Add needs ids from then on, unless the index is empty.
+// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the
+// index does not have are not an error. Searches that have begun still find them. A call reads all
+// ids of the index: remove many ids in one call. If ids were positions, they do not change, and Add
+// needs ids from then on, unless the index is empty.
 func (x *Index) Remove(ids ...int64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.remove(ids)
 }
 
-// Replace replaces all vectors with the given ids, in one step: a search finds either the old vectors or the new ones. Vectors whose ids
-// the index does not have are added. With an error, nothing changes.
+// Replace replaces all vectors with the given ids, in one step: a search finds either the old
+// vectors or the new ones. Vectors whose ids the index does not have are added. With an error,
+// nothing changes.
 func (x *Index) Replace(ids []int64, vectors [][]float32) error {
 	if len(ids) != len(vectors) {
 		return check.Errorf(fault.ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
@@ -66,7 +68,8 @@ func (x *Index) id(i int) int64 {
 	return x.ids.row(i)[0]
 }
 
-// compact moves the vectors that were not removed to new stores. They are rounded already, and do not change.
+// compact moves the vectors that were not removed to new stores. They are rounded already, and do
+// not change.
 func (x *Index) compact() {
 	ids, vectors, again, removed, count := x.ids, x.vectors, x.again, x.removed, x.count
 	x.reset()

@@ -26,8 +26,9 @@ func (h held) index(t *testing.T, dim int, o Options) *Index {
 	return fill(t, dim, o, ids, vectors)
 }
 
-// TestRemove removes, replaces and adds at random, and wants the hits, and the hits among some ids, of a new index of what
-// should be there, also from its file. Integers as vectors make scores exact in every precision.
+// TestRemove removes, replaces and adds at random, and wants the hits, and the hits among some ids,
+// of a new index of what should be there, also from its file. Integers as vectors make scores exact
+// in every precision.
 func TestRemove(t *testing.T) {
 	const dim = 33
 	for _, o := range kinds {
@@ -119,7 +120,8 @@ func compare(t *testing.T, step int, x *Index, want held, queries [][]float32, m
 	}
 }
 
-// TestRemovePositions: ids that were positions stay as they are, and vectors that follow need ids until nothing is left.
+// TestRemovePositions: ids that were positions stay as they are, and vectors that follow need ids
+// until nothing is left.
 func TestRemovePositions(t *testing.T) {
 	x := fill(t, 1, Options{}, nil, [][]float32{{0}, {1}, {2}, {3}, {4}})
 	if n := x.Remove(1, 3, 3, 9); n != 2 {
@@ -172,8 +174,8 @@ func TestReplaceErrors(t *testing.T) {
 	}
 }
 
-// TestRemoveConcurrent searches while all vectors are replaced again and again: a search sees each id once, and all of a
-// call's vectors or none.
+// TestRemoveConcurrent searches while all vectors are replaced again and again: a search sees each
+// id once, and all of a call's vectors or none.
 func TestRemoveConcurrent(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{}, {Precision: Int8}, {Precision: Binary, Rescore: Float32, Oversample: 100}} {

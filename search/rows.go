@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file holds vectors row by row, in pieces of a segment each. A full piece never moves: a search can read the vectors that were there
-// when it began while more are added.
+// This file holds vectors row by row, in pieces of a segment each. A full piece never moves: a
+// search can read the vectors that were there when it began while more are added.
 
 // rows are vectors of width elements.
 type rows[T any] struct {
@@ -95,8 +95,7 @@ func (r *byteRows) dot(query []float32, i int, x []float32) float32 {
 	return dot(query, x)
 }
 
-// decodeBlocks sets x to the numbers in blocks. The last block may have more
-// numbers than x needs.
+// decodeBlocks sets x to the numbers in blocks. The last block may have more numbers than x needs.
 func decodeBlocks(x []float32, blocks []byte) {
 	for i := 0; i < len(x); i += block {
 		b := blocks[i/block*blockBytes:][:blockBytes]

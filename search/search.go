@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/search/internal/best"
 )
 
-// This file searches: a job is a block of queries and a segment of vectors, and goroutines take jobs one after the
-// other.
+// This file searches: a job is a block of queries and a segment of vectors, and goroutines take
+// jobs one after the other.
 
 // Hit is a vector of the index, found by a query.
 type Hit struct {
@@ -50,17 +50,19 @@ func (x *Index) snapshot() snapshot {
 	return s
 }
 
-// Search finds for each query the k vectors with the largest scores, the best first, or all if the index has fewer. Each query has the
-// dimension of the index and finite numbers. A vector whose score is not a number, as after an overflow, is not found. The error is
-// context.Cause(ctx) once ctx is done; other errors are about k or a query.
+// Search finds for each query the k vectors with the largest scores, the best first, or all if the
+// index has fewer. Each query has the dimension of the index and finite numbers. A vector whose
+// score is not a number, as after an overflow, is not found. The error is context.Cause(ctx) once
+// ctx is done; other errors are about k or a query.
 //
 // Scores do not depend on the other queries of the call, nor on the tier.
 func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit, error) {
 	return x.SearchWhere(ctx, vectors, k, nil)
 }
 
-// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [WithID] makes such a condition from ids. Several
-// goroutines call where at a time, only for vectors that score high enough; it must always return the same for the same id.
+// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [WithID]
+// makes such a condition from ids. Several goroutines call where at a time, only for vectors that
+// score high enough; it must always return the same for the same id.
 func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id int64) bool) ([][]Hit, error) {
 	if k < 1 {
 		return nil, check.Errorf(fault.ErrInput, "k = %d, want at least 1", k)

@@ -105,7 +105,8 @@ func sizes() []int {
 	return []int{0, 1, 2, 191, 192, 193, segment - 1, segment, segment + 1, 3*segment + 5}
 }
 
-// TestSearch compares hits with those of sorting all scores, which are exact: small integers have many ties.
+// TestSearch compares hits with those of sorting all scores, which are exact: small integers have
+// many ties.
 func TestSearch(t *testing.T) {
 	eachTier(t, func(t *testing.T) {
 		dims := []int{1, 3, 33, 64, 65}
@@ -175,8 +176,9 @@ func normal(seed uint64, n, dim int) [][]float32 {
 	return v
 }
 
-// TestLengths finds vectors of the largest and the smallest lengths at the places that their products have. Lucene's cosine of a tiny vector is
-// infinite, and other libraries put a vector of zeros first.
+// TestLengths finds vectors of the largest and the smallest lengths at the places that their
+// products have. Lucene's cosine of a tiny vector is infinite, and other libraries put a vector of
+// zeros first.
 func TestLengths(t *testing.T) {
 	eachTier(t, func(t *testing.T) {
 		vectors := [][]float32{{0, 0}, {1e-30, 0}, {-1, 0}, {1, 0.5}, {1e-45, 1e-45}, {2, 1}, {1e6, 0}}
@@ -197,7 +199,8 @@ func TestLengths(t *testing.T) {
 	})
 }
 
-// TestInt8 holds scores to what rounding vectors and queries to steps of a 127th of the largest of 32 costs.
+// TestInt8 holds scores to what rounding vectors and queries to steps of a 127th of the largest of
+// 32 costs.
 func TestInt8(t *testing.T) {
 	eachTier(t, func(t *testing.T) {
 		const n, dim = 400, 70
@@ -258,8 +261,8 @@ func TestRescore(t *testing.T) {
 	}
 }
 
-// TestSameBits requires the same hits for any number of threads and any order of adding, for a query by itself and among
-// others, and on every tier.
+// TestSameBits requires the same hits for any number of threads and any order of adding, for a
+// query by itself and among others, and on every tier.
 func TestSameBits(t *testing.T) {
 	tiers := map[Precision]string{}
 	eachTier(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestNamedAdapters: a request that has an adapter's name for its model gets its text with that adapter, in every protocol, and
-// lists of models have it.
+// TestNamedAdapters: a request that has an adapter's name for its model gets its text with that
+// adapter, in every protocol, and lists of models have it.
 func TestNamedAdapters(t *testing.T) {
 	path := tftest.WriteAdapter(t, 0.4, map[string][2]int{"model.layers.0.self_attn.v_proj": {16, 32}, "model.layers.1.mlp.down_proj": {32, 48}})
 	generator := Model{Dir: testdata + "generate", Options: text.Options{Model: models.Options{Adapters: []models.Adapter{{Name: "formal", Path: path}}}}}

@@ -29,7 +29,8 @@ type anthropicUsage struct {
 	Output int `json:"output_tokens"`
 }
 
-// namedEvents returns the server-sent events of an answer, each with a name that its data has as type.
+// namedEvents returns the server-sent events of an answer, each with a name that its data has as
+// type.
 func namedEvents(t *testing.T, body string) (all []string) {
 	t.Helper()
 	for _, event := range strings.Split(body, "\n\n") {

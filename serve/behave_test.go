@@ -65,7 +65,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestOverload: with one request inside, whose body does not come, the next is refused at once, and answered later.
+// TestOverload: with one request inside, whose body does not come, the next is refused at once, and
+// answered later.
 func TestOverload(t *testing.T) {
 	h := started(t, Options{MaxRequests: 1}, "embed")
 	conn, err := net.Dial("tcp", h.Listener.Addr().String())
@@ -96,7 +97,8 @@ func until(t *testing.T, done func() bool) {
 	}
 }
 
-// TestShutdown: requests that run when a server ends are answered, and what comes later is not taken.
+// TestShutdown: requests that run when a server ends are answered, and what comes later is not
+// taken.
 func TestShutdown(t *testing.T) {
 	s, err := New([]Model{{Dir: testdata + "embed"}}, Options{})
 	if err != nil {
@@ -144,7 +146,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestManyModelsAtOnce: models that do not fit into memory together take turns, whichever client asks.
+// TestManyModelsAtOnce: models that do not fit into memory together take turns, whichever client
+// asks.
 func TestManyModelsAtOnce(t *testing.T) {
 	names := []string{"embed", "embed-prompt", "embed-roberta"}
 	all := started(t, Options{Lazy: true}, names...)
@@ -230,7 +233,8 @@ func writeCertificate(t *testing.T, certFile, keyFile string, serial int64) {
 	}
 }
 
-// TestOtherBase: where there is nothing, but a route at the path that a client with another base URL, or one of llama.cpp, means, the error names it.
+// TestOtherBase: where there is nothing, but a route at the path that a client with another base
+// URL, or one of llama.cpp, means, the error names it.
 func TestOtherBase(t *testing.T) {
 	h := started(t, Options{}, "embed")
 	for path, want := range map[string]string{

@@ -10,8 +10,9 @@ import (
 // written finds the text of an answer of any protocol.
 var written = regexp.MustCompile(`"(?:text|content|response|generated_text)":"((?:[^"\\]|\\.)*)"`)
 
-// TestSamplingBorders tries the ends of the fields of sampling on each route: whether the answer is the likeliest one, as with a temperature
-// of 0, whether it is another one each time, or whether the request is refused.
+// TestSamplingBorders tries the ends of the fields of sampling on each route: whether the answer is
+// the likeliest one, as with a temperature of 0, whether it is another one each time, or whether
+// the request is refused.
 func TestSamplingBorders(t *testing.T) {
 	t.Parallel()
 	h := started(t, Options{}, "generate")

@@ -27,7 +27,8 @@ func (l leaver) Write(data []byte) (int, error) {
 	return l.ResponseRecorder.Write(data)
 }
 
-// TestCancelledCounted: the tokens of a stream whose client leaves are in the log and in the metrics, for one text and for several.
+// TestCancelledCounted: the tokens of a stream whose client leaves are in the log and in the
+// metrics, for one text and for several.
 func TestCancelledCounted(t *testing.T) {
 	var log bytes.Buffer
 	s, err := New([]Model{{Dir: testdata + "generate"}}, Options{AccessLog: slog.New(slog.NewJSONHandler(&log, nil))})

@@ -19,8 +19,9 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestChatImages: an image in a message is read as the pipeline reads it, in each protocol, and counts as tokens. One that cannot be read,
-// an address, and images for a model that takes text, are errors of the request.
+// TestChatImages: an image in a message is read as the pipeline reads it, in each protocol, and
+// counts as tokens. One that cannot be read, an address, and images for a model that takes text,
+// are errors of the request.
 func TestChatImages(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"gemma4", "idefics3", "lfm2_vl"} {
@@ -165,8 +166,9 @@ func chatImages(t *testing.T, folder string) {
 	}
 }
 
-// TestStreamedImageOnce: an answer that is streamed decodes a new image once, as one that is not does. The bytes that a request allocates
-// show it, because most are pixels. It is not parallel: other tests allocate too.
+// TestStreamedImageOnce: an answer that is streamed decodes a new image once, as one that is not
+// does. The bytes that a request allocates show it, because most are pixels. It is not parallel:
+// other tests allocate too.
 func TestStreamedImageOnce(t *testing.T) {
 	h := startedAs(t, Options{}, Model{Name: "reads", Dir: "../models/testdata/images/gemma4", Options: text.Options{Model: models.Options{Images: true}}})
 	const side = 1200

@@ -394,7 +394,8 @@ func TestVanished(t *testing.T) {
 	}
 }
 
-// TestForcedCallCut: what the limit leaves of a call that tool_choice asks for is not content, and the finish says so.
+// TestForcedCallCut: what the limit leaves of a call that tool_choice asks for is not content, and
+// the finish says so.
 func TestForcedCallCut(t *testing.T) {
 	h := roomy(t)
 	for _, c := range []struct{ path, body, finish string }{

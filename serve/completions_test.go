@@ -21,7 +21,8 @@ type completed struct {
 	}
 }
 
-// TestCompletionEnds: vLLM's fields for the end of a text do what text.GenerateOptions does, for completions and chats.
+// TestCompletionEnds: vLLM's fields for the end of a text do what text.GenerateOptions does, for
+// completions and chats.
 func TestCompletionEnds(t *testing.T) {
 	g := generator(t)
 	h := started(t, Options{TokenIDs: true}, "generate")

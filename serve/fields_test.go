@@ -48,7 +48,8 @@ func withAll(t testing.TB, o Options) *httptest.Server {
 	return started(t, o, "embed", "embed-sparse", "classify", "rerank", "generate")
 }
 
-// TestUnknownFields: no route ignores a field that it does not know; a server that only warns of them answers as without.
+// TestUnknownFields: no route ignores a field that it does not know; a server that only warns of
+// them answers as without.
 func TestUnknownFields(t *testing.T) {
 	var log bytes.Buffer
 	refuses, warns := withAll(t, Options{}), withAll(t, Options{WarnUnknown: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -80,7 +81,8 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// TestErrorNames: errors name the field that was sent and the value that is expected, without names of Go.
+// TestErrorNames: errors name the field that was sent and the value that is expected, without names
+// of Go.
 func TestErrorNames(t *testing.T) {
 	h := withAll(t, Options{})
 	chat := func(fields string) string {
@@ -119,8 +121,8 @@ func TestErrorNames(t *testing.T) {
 	}
 }
 
-// TestHalfCharacters: half a surrogate pair and bytes that are not UTF-8 are U+FFFD, wherever they stand. There are no fingerprints, since
-// the first answers may lack them.
+// TestHalfCharacters: half a surrogate pair and bytes that are not UTF-8 are U+FFFD, wherever they
+// stand. There are no fingerprints, since the first answers may lack them.
 func TestHalfCharacters(t *testing.T) {
 	h := withAll(t, Options{NoFingerprints: true})
 	for path, body := range map[string]string{
@@ -167,7 +169,8 @@ func answered(t testing.TB, url, body string) string {
 	return string(must(t, all))
 }
 
-// TestPrompts: requests ask for prompts by name or by the words of other servers. An answer to a request without a prompt lists them.
+// TestPrompts: requests ask for prompts by name or by the words of other servers. An answer to a
+// request without a prompt lists them.
 func TestPrompts(t *testing.T) {
 	var log bytes.Buffer
 	h := started(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, "embed", "embed-roberta")
@@ -229,7 +232,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestCutTold: answers tell how many texts were cut, and where. The log has a line for each model, however many they are.
+// TestCutTold: answers tell how many texts were cut, and where. The log has a line for each model,
+// however many they are.
 func TestCutTold(t *testing.T) {
 	var log bytes.Buffer
 	h := withAll(t, Options{NoFingerprints: true, Log: slog.New(slog.NewTextHandler(&log, nil))}) // nothing in the background writes to the log

@@ -23,7 +23,8 @@ func identified(t testing.TB, url string) {
 	}
 }
 
-// TestFingerprint: answers of every protocol have the fingerprint of the model's pipeline once it is known, and none without it.
+// TestFingerprint: answers of every protocol have the fingerprint of the model's pipeline once it
+// is known, and none without it.
 func TestFingerprint(t *testing.T) {
 	pipeline := opened[*text.Embedder](t, "embed")
 	embeds := tftest.Must(pipeline.Fingerprint(t.Context()))(t)

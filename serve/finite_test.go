@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestNotFinite: what a model with a damaged weight computes is an error that says so, on all routes and in all forms.
+// TestNotFinite: what a model with a damaged weight computes is an error that says so, on all
+// routes and in all forms.
 func TestNotFinite(t *testing.T) {
 	var models []Model
 	for name, tensor := range map[string]string{

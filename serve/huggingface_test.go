@@ -264,7 +264,8 @@ func TestHuggingFaceErrors(t *testing.T) {
 	}
 }
 
-// TestGeneratedStream: the stream of tokens of text-generation-inference has the text that comes at once, and details.
+// TestGeneratedStream: the stream of tokens of text-generation-inference has the text that comes at
+// once, and details.
 func TestGeneratedStream(t *testing.T) {
 	h := started(t, Options{}, "generate")
 	for _, fields := range []object{{"max_new_tokens": 12}, {"max_new_tokens": 12, "stop": []string{"mo"}}, {"max_new_tokens": 40, "return_full_text": true, "temperature": 0.5, "seed": 3}, {"max_new_tokens": 9, "grammar": object{"type": "regex", "value": "a{3}"}}} {

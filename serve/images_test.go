@@ -108,7 +108,8 @@ func TestImages(t *testing.T) {
 	imageErrors(t, h.URL, encoded)
 }
 
-// imageErrors sends data that is not an image, and an image that claims more pixels than fit into memory.
+// imageErrors sends data that is not an image, and an image that claims more pixels than fit into
+// memory.
 func imageErrors(t *testing.T, url, encoded string) {
 	t.Helper()
 	huge := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
@@ -140,7 +141,8 @@ func imageErrors(t *testing.T, url, encoded string) {
 	}
 }
 
-// TestEveryKindIsReady: servers of each kind of folder become ready, after a first question to the model.
+// TestEveryKindIsReady: servers of each kind of folder become ready, after a first question to the
+// model.
 func TestEveryKindIsReady(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"embed", "rerank", "classify", "tokens", "generate", "translate", "transcribe", "characters", "image", "embed-late", "embed-sparse", "embed-static"} {

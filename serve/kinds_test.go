@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestKindsHaveRoutes: each kind that the server opens has a route, and a model of a kind without one is refused.
+// TestKindsHaveRoutes: each kind that the server opens has a route, and a model of a kind without
+// one is refused.
 func TestKindsHaveRoutes(t *testing.T) {
 	t.Parallel()
 	s, err := New([]Model{{Dir: testdata + "embed"}}, Options{Lazy: true})

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestKeepAlive: a model closes for another, but not while it was used shortly before; requests for the other wait.
+// TestKeepAlive: a model closes for another, but not while it was used shortly before; requests for
+// the other wait.
 func TestKeepAlive(t *testing.T) {
 	const keep = 400 * time.Millisecond
 	h := started(t, Options{Lazy: true, Memory: 200_000, KeepAlive: keep}, "embed", "embed-roberta")
@@ -39,8 +40,8 @@ func untilInside(t *testing.T, h *httptest.Server, n int64) {
 	until(t, func() bool { return h.Config.Handler.(*Server).engine.Stats().Bytes >= n })
 }
 
-// TestMaxBodies: while the bodies being read take all bytes of the limit, another body gets 429. A body larger than
-// the limit is admitted when there is no other body.
+// TestMaxBodies: while the bodies being read take all bytes of the limit, another body gets 429. A
+// body larger than the limit is admitted when there is no other body.
 func TestMaxBodies(t *testing.T) {
 	h := started(t, Options{MaxBodies: 10_000}, "embed")
 	begin, rest := `{"model":"embed","input":"hello world"`, strings.Repeat(" ", 8_000)
@@ -80,8 +81,8 @@ func TestMaxBodies(t *testing.T) {
 	}
 }
 
-// TestRefusedBodies: a client that writes its whole body before it reads sees the refusal, not a broken connection, and
-// so does net/http's.
+// TestRefusedBodies: a client that writes its whole body before it reads sees the refusal, not a
+// broken connection, and so does net/http's.
 func TestRefusedBodies(t *testing.T) {
 	t.Parallel()
 	const most = 2 << 20
@@ -156,7 +157,8 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRefusalKeepsConnection: after the refusal of a small body the connection takes another request.
+// TestRefusalKeepsConnection: after the refusal of a small body the connection takes another
+// request.
 func TestRefusalKeepsConnection(t *testing.T) {
 	h := started(t, Options{Keys: []string{"key"}}, "embed")
 	for i := range 3 {

@@ -23,8 +23,9 @@ type ServeOptions struct {
 	Log   *slog.Logger  // of what is wrong with connections; nil: none
 }
 
-// Serve answers what comes over a listener until ctx ends; then, after the pause, it takes no more connections and answers the
-// requests that run. Those that have not been answered after the grace time are cancelled, which is an error.
+// Serve answers what comes over a listener until ctx ends; then, after the pause, it takes no more
+// connections and answers the requests that run. Those that have not been answered after the grace
+// time are cancelled, which is an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Drained, error) {
 	base, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -61,8 +62,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Dra
 	defer stop()
 	d := Drained{Requests: s.engine.Stats().Requests}
 	before := s.engine.Stats().Ended
-	// http.Server.Shutdown drops, without an answer, requests whose headers it reads later. Therefore the listener closes first,
-	// and connections that it has accepted get doorTime to send the header of their request.
+	// http.Server.Shutdown drops, without an answer, requests whose headers it reads later.
+	// Therefore the listener closes first, and connections that it has accepted get doorTime to
+	// send the header of their request.
 	l.Close()
 	<-ended
 	hs.SetKeepAlivesEnabled(false)
@@ -79,7 +81,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Dra
 	return d, errors.Join(err, drained)
 }
 
-// doorTime is how long connections that were made before the end have for the header of their request.
+// doorTime is how long connections that were made before the end have for the header of their
+// request.
 const doorTime = 500 * time.Millisecond
 
 // connections are the connections that may send a request, or wait for an answer.

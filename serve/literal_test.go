@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestLiteralContent: what a user writes does not end the turn, in the chats of all protocols; counts of tokens are those of the prompt.
+// TestLiteralContent: what a user writes does not end the turn, in the chats of all protocols;
+// counts of tokens are those of the prompt.
 func TestLiteralContent(t *testing.T) {
 	g := generator(t)
 	plain, literal := started(t, Options{}, "generate"), started(t, Options{LiteralContent: true}, "generate")

@@ -22,7 +22,8 @@ func chosen(t testing.TB, url, path, fields string) (text, finish string) {
 	return c.Text + c.Message.Content, c.Finish
 }
 
-// TestLocalFields: fields of vLLM, llama.cpp and newer clients of OpenAI have the effects that those document.
+// TestLocalFields: fields of vLLM, llama.cpp and newer clients of OpenAI have the effects that
+// those document.
 func TestLocalFields(t *testing.T) {
 	h := started(t, Options{}, "generate")
 	const chat, complete = "/v1/chat/completions", "/v1/completions"

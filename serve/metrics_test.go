@@ -14,7 +14,8 @@ import (
 
 func TestMetrics(t *testing.T) {
 	h := started(t, Options{}, "embed")
-	// Without a connection: what is answered has been counted. Batches have the text that warms the model up, too.
+	// Without a connection: what is answered has been counted. Batches have the text that warms the
+	// model up, too.
 	serve := func(method, path, body string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.Config.Handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
@@ -58,7 +59,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestShareInDocument: the share of fast requests, as doc/serving.md writes it for Prometheus, is of requests to models alone.
+// TestShareInDocument: the share of fast requests, as doc/serving.md writes it for Prometheus, is
+// of requests to models alone.
 func TestShareInDocument(t *testing.T) {
 	data, err := os.ReadFile("../doc/serving.md")
 	if err != nil {
@@ -91,7 +93,8 @@ func TestShareInDocument(t *testing.T) {
 	}
 }
 
-// TestDeferred: a text that waits since the keys and values of another take all the room is counted.
+// TestDeferred: a text that waits since the keys and values of another take all the room is
+// counted.
 func TestDeferred(t *testing.T) {
 	s, err := New([]Model{{Dir: testdata + "generate", Options: text.Options{CacheMemory: 1 << 17}}}, Options{})
 	if err != nil {

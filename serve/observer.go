@@ -11,11 +11,12 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/metrics"
 )
 
-// Observer sees requests begin and end, on the goroutines that answer them; package serve/tracing has one that makes
-// spans of them.
+// Observer sees requests begin and end, on the goroutines that answer them; package serve/tracing
+// has one that makes spans of them.
 type Observer interface {
-	// Begin is called before a request is let in, with the pattern of its route, "" if no route matches. The work for the
-	// request has the context that Begin returns: the request's, or one derived from it.
+	// Begin is called before a request is let in, with the pattern of its route, "" if no route
+	// matches. The work for the request has the context that Begin returns: the request's, or one
+	// derived from it.
 	Begin(r *http.Request, route string) context.Context
 	// End is called once the request has been answered, with that context.
 	End(ctx context.Context, o Outcome)
@@ -30,8 +31,9 @@ type Outcome struct {
 	Bytes    int64 // of the answer
 	Failure  error // why the answer is an error
 
-	// Texts were given; Cut of them were cut, as text.Counts.Cut says, and Split were computed as several windows. Tokens were computed or,
-	// as counted in Shared, reused from an earlier text; Generated were chosen.
+	// Texts were given; Cut of them were cut, as text.Counts.Cut says, and Split were computed as
+	// several windows. Tokens were computed or, as counted in Shared, reused from an earlier text;
+	// Generated were chosen.
 	Texts, Cut, Split, Tokens, Shared, Generated int
 
 	Began   time.Time     // when the request came

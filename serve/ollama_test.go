@@ -193,8 +193,8 @@ func TestOllamaModels(t *testing.T) {
 	}
 }
 
-// TestOllamaOptions: requests for vectors accept options of generators, null or not; images may be an empty list; pulling a model that is served
-// succeeds.
+// TestOllamaOptions: requests for vectors accept options of generators, null or not; images may be
+// an empty list; pulling a model that is served succeeds.
 func TestOllamaOptions(t *testing.T) {
 	h := started(t, Options{}, "embed", "generate")
 	for _, c := range []struct {

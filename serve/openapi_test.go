@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// TestOpenAPI: the document has every route with its answers, refers to what it has, and names the models.
+// TestOpenAPI: the document has every route with its answers, refers to what it has, and names the
+// models.
 func TestOpenAPI(t *testing.T) {
 	h := started(t, Options{Keys: []string{"k"}}, "embed", "generate")
 	if status, _, _ := ask(t, "GET", h.URL+"/openapi.json", ""); status != 401 {
@@ -70,7 +71,8 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 }
 
-// TestOpenAPIFields: requests that refuse fields which they do not know take all that the document has.
+// TestOpenAPIFields: requests that refuse fields which they do not know take all that the document
+// has.
 func TestOpenAPIFields(t *testing.T) {
 	h := started(t, Options{}, "embed", "generate")
 	_, answer, _ := ask(t, "GET", h.URL+"/openapi.json", "")

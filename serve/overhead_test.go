@@ -17,7 +17,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// miniLM returns a folder with an encoder of MiniLM's shape, except for its vocabulary, with random weights.
+// miniLM returns a folder with an encoder of MiniLM's shape, except for its vocabulary, with random
+// weights.
 func miniLM(b *testing.B) (dir string) {
 	b.Helper()
 	const vocab, dim, within, layers = 1024, 384, 1536, 6
@@ -73,9 +74,9 @@ func miniLM(b *testing.B) (dir string) {
 	return dir
 }
 
-// BenchmarkOverhead embeds a short text by the pipeline and over HTTP in turn, with a client of Go on a connection
-// that stays open: added-µs is the difference of the quantiles, and health-p50-µs what a request takes that computes
-// nothing.
+// BenchmarkOverhead embeds a short text by the pipeline and over HTTP in turn, with a client of Go
+// on a connection that stays open: added-µs is the difference of the quantiles, and health-p50-µs
+// what a request takes that computes nothing.
 func BenchmarkOverhead(b *testing.B) {
 	dir := miniLM(b)
 	for _, threads := range []int{1, 2} {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestPage: the page needs no key, its policy allows only its own content, and it refers to nothing on other sites.
+// TestPage: the page needs no key, its policy allows only its own content, and it refers to nothing
+// on other sites.
 func TestPage(t *testing.T) {
 	h := started(t, Options{Keys: []string{"k"}}, "embed")
 	status, answer, header := ask(t, "GET", h.URL+"/", "")

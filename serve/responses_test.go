@@ -30,7 +30,8 @@ type responseAnswer struct {
 	}
 }
 
-// responseOf returns the response at the end of a stream, in which every item has been built from its pieces.
+// responseOf returns the response at the end of a stream, in which every item has been built from
+// its pieces.
 func responseOf(t *testing.T, body string) (r responseAnswer) {
 	t.Helper()
 	var names []string
@@ -147,8 +148,8 @@ func TestResponses(t *testing.T) {
 
 const responseTools = `"tools": [{"type": "function", "name": "see", "strict": true, "parameters": {"type": "object", "properties": {"a": {"enum": ["Rom"]}}, "required": ["a"], "additionalProperties": false}}]`
 
-// TestResponsesGoOn: calls, results and the next turn, sent with previous_response_id, give the same prompt as the whole
-// conversation in the protocol of chats.
+// TestResponsesGoOn: calls, results and the next turn, sent with previous_response_id, give the
+// same prompt as the whole conversation in the protocol of chats.
 func TestResponsesGoOn(t *testing.T) {
 	t.Parallel()
 	h := roomy(t)

@@ -47,8 +47,8 @@ func (s *Server) routes(o Options) []wire.Route {
 	return routes
 }
 
-// lost answers what no route is for, in the form of OpenAI's protocol below /v1 (of Anthropic's for messages), of Ollama's below /api, else of
-// text-embeddings-inference's.
+// lost answers what no route is for, in the form of OpenAI's protocol below /v1 (of Anthropic's for
+// messages), of Ollama's below /api, else of text-embeddings-inference's.
 func (s *Server) lost(w http.ResponseWriter, r *http.Request) {
 	route := wire.Route{Protocol: "none", Open: true, Error: tei.Error}
 	if strings.HasPrefix(r.URL.Path, "/v1/messages") {

@@ -6,8 +6,9 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestSamplingOfGGUF: texts from a GGUF file that states nothing are drawn as each protocol draws them; those of a file that states a
-// temperature of 0, and of a request that does, are always the same.
+// TestSamplingOfGGUF: texts from a GGUF file that states nothing are drawn as each protocol draws
+// them; those of a file that states a temperature of 0, and of a request that does, are always the
+// same.
 func TestSamplingOfGGUF(t *testing.T) {
 	const file = "../models/testdata/gguf/gemma3/f32.gguf"
 	greedy := tftest.RewriteGGUF(t, file, map[string]any{"general.sampling.temp": float32(0)})
@@ -55,7 +56,8 @@ func TestSamplingOfGGUF(t *testing.T) {
 	if two.Choices[0].Text == two.Choices[1].Text {
 		t.Error("n: 2 gives one text twice")
 	}
-	// Ollama's 40 tokens, not OpenAI's all: of a vocabulary of 101, which is why a seed gives other texts.
+	// Ollama's 40 tokens, not OpenAI's all: of a vocabulary of 101, which is why a seed gives other
+	// texts.
 	ollama := text("/api/generate", map[string]any{"model": "silent", "prompt": "a b c", "raw": true, "stream": false, "options": map[string]any{"seed": 5, "num_predict": 12}})
 	stated := text("/api/generate", map[string]any{"model": "silent", "prompt": "a b c", "raw": true, "stream": false, "options": map[string]any{"seed": 5, "num_predict": 12, "temperature": 0.8, "top_k": 40, "top_p": 0.9}})
 	openai := text("/v1/completions", map[string]any{"model": "silent", "prompt": "a b c", "max_tokens": 12, "seed": 5})

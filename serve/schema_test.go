@@ -14,8 +14,8 @@ import (
 // pairs is a schema of two equal strings that says that they differ, which no grammar holds.
 const pairs = `{"type": "array", "items": {"type": "string", "pattern": "^a$"}, "minItems": 2, "maxItems": 2, "uniqueItems": true}`
 
-// TestSchemaNotHeld: what a grammar does not hold of a schema is an error where strict is set, and elsewhere a warning,
-// with another one if the answer breaks it.
+// TestSchemaNotHeld: what a grammar does not hold of a schema is an error where strict is set, and
+// elsewhere a warning, with another one if the answer breaks it.
 func TestSchemaNotHeld(t *testing.T) {
 	var log lockedBuffer
 	s, err := New([]Model{{Name: "roomy", Dir: roomyFolder(t)}}, Options{AccessLog: slog.New(slog.NewTextHandler(&log, nil))})
@@ -109,7 +109,8 @@ func (l *lockedBuffer) reset() {
 	l.b.Reset()
 }
 
-// TestResponseValue: formats with a value, as text-generation-inference and huggingface_hub write them.
+// TestResponseValue: formats with a value, as text-generation-inference and huggingface_hub write
+// them.
 func TestResponseValue(t *testing.T) {
 	h := started(t, Options{}, "generate")
 	for format, want := range map[string]string{

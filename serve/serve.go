@@ -22,17 +22,19 @@ type Model struct {
 	Name    string    // by which requests ask for it; "": as NameOf finds, with AliasesOf
 	Aliases []string  // further names
 	Kind    text.Kind // what it is opened as; "": as text.KindOf finds
-	// Options says how it is opened. The names of adapters, if they have any, are further names of the model: a request
-	// that asks for one gets its text with the adapter. OnBatch is the server's.
+	// Options says how it is opened. The names of adapters, if they have any, are further names of
+	// the model: a request that asks for one gets its text with the adapter. OnBatch is the
+	// server's.
 	Options text.Options
 }
 
-// NameOf returns the name under which a model is served if the caller does not give one: org/name of a model in the hub's cache,
-// else the name of its folder, or of its GGUF file.
+// NameOf returns the name under which a model is served if the caller does not give one: org/name
+// of a model in the hub's cache, else the name of its folder, or of its GGUF file.
 func NameOf(dir string) string { return engine.NameOf(dir) }
 
-// AliasesOf returns further names of a model for which the caller does not give a name: the last part of the name of a model in
-// the hub's cache, and the name of its GGUF file. The model has such a name unless another model has it.
+// AliasesOf returns further names of a model for which the caller does not give a name: the last
+// part of the name of a model in the hub's cache, and the name of its GGUF file. The model has such
+// a name unless another model has it.
 func AliasesOf(dir string) []string { return engine.AliasesOf(dir) }
 
 // Options says how a server works. The zero value is good for a start.
@@ -46,9 +48,9 @@ type Options struct {
 	MaxBatch    int   // texts of one request; 0: 2048
 	MaxBody     int64 // bytes of a request; 0: 32 MiB, or an eighth of the process's memory
 	MaxBodies   int64 // bytes of all requests at a time, beyond which they are refused; 0: 256 MiB, or an eighth of the process's memory
-	// MaxResponses is the most bytes of memory in which answers of /v1/responses are kept for requests that continue from
-	// them; those that have been unused for the longest time go first. 0: 64 MiB, or a sixteenth
-	// of the process's memory if that is less.
+	// MaxResponses is the most bytes of memory in which answers of /v1/responses are kept for
+	// requests that continue from them; those that have been unused for the longest time go first.
+	// 0: 64 MiB, or a sixteenth of the process's memory if that is less.
 	MaxResponses int64
 	MaxTokens    int // that a request may have generated for a text; 0: what the model's context has room for
 
@@ -59,19 +61,21 @@ type Options struct {
 	Keys    []string // requests need one of them, except for /health; none: no key is needed
 	Origins []string // of pages that may ask, such as "https://example.com", "*" for all; none: no other site's
 
-	// WarnUnknown makes fields of requests that are not known warnings, in the log and in the header X-Warning of
-	// the answer, where they are errors otherwise.
+	// WarnUnknown makes fields of requests that are not known warnings, in the log and in the
+	// header X-Warning of the answer, where they are errors otherwise.
 	WarnUnknown bool
 
-	// NoFingerprints leaves fingerprints out of answers: without it, a model's files are read a second time in the background once
-	// it is open (text.Embedder.Fingerprint).
+	// NoFingerprints leaves fingerprints out of answers: without it, a model's files are read a
+	// second time in the background once it is open (text.Embedder.Fingerprint).
 	NoFingerprints bool
 
-	// TokenIDs lets OpenAI's clients send token ids in place of texts; they must be the model's own.
+	// TokenIDs lets OpenAI's clients send token ids in place of texts; they must be the model's
+	// own.
 	TokenIDs bool
 
-	// LiteralContent makes control tokens in the messages of users and tools plain text (text.PromptOptions.Literal). Texts that are continued
-	// without a template are as they are sent.
+	// LiteralContent makes control tokens in the messages of users and tools plain text
+	// (text.PromptOptions.Literal). Texts that are continued without a template are as they are
+	// sent.
 	LiteralContent bool
 
 	Log       *slog.Logger // of the server; nil: none
@@ -87,7 +91,8 @@ type Server struct {
 	metrics *metrics.Metrics
 }
 
-// New makes a server and begins to open the models, unless Lazy. Wait reports whether they could be.
+// New makes a server and begins to open the models, unless Lazy. Wait reports whether they could
+// be.
 func New(models []Model, o Options) (*Server, error) {
 	for _, x := range []struct {
 		name string
@@ -132,7 +137,8 @@ func New(models []Model, o Options) (*Server, error) {
 	return s, nil
 }
 
-// settle sets the limits of bytes that are not given. The process's memory is that of the machine, or the lower limit of its cgroups.
+// settle sets the limits of bytes that are not given. The process's memory is that of the machine,
+// or the lower limit of its cgroups.
 func (o *Options) settle() {
 	within := func(n, memory int64) int64 {
 		if memory > 0 {
@@ -199,7 +205,8 @@ type Drained struct {
 	Left     int // that had not been answered when its context ended
 }
 
-// Shutdown refuses further requests with 503 and waits until those that run are answered, or ctx ends.
+// Shutdown refuses further requests with 503 and waits until those that run are answered, or ctx
+// ends.
 func (s *Server) Shutdown(ctx context.Context) (Drained, error) {
 	had, left := s.engine.Drain(ctx)
 	if left > 0 {

@@ -64,7 +64,8 @@ func newSoak(addr string) *soak {
 	return s
 }
 
-// step does one thing to the server, mostly a request that it answers. It returns what is wrong with the answer.
+// step does one thing to the server, mostly a request that it answers. It returns what is wrong
+// with the answer.
 func (s *soak) step(r *rand.Rand) error {
 	s.asked.Add(1)
 	i := r.IntN(len(s.bodies))
@@ -102,7 +103,8 @@ func (s *soak) post(ctx context.Context, c soakCase) (status int, answer []byte,
 	return resp.StatusCode, answer, err
 }
 
-// right has a request answered as when nothing else was asked. Vectors and scores may differ in their last digits, by the batch.
+// right has a request answered as when nothing else was asked. Vectors and scores may differ in
+// their last digits, by the batch.
 func (s *soak) right(i int) error {
 	value, err := s.ask(i)
 	if err != nil {
@@ -127,7 +129,8 @@ func (s *soak) ask(i int) (value any, err error) {
 	return value, nil
 }
 
-// learn asks for the right answers, one after the other, and compares vectors with those of the pipeline.
+// learn asks for the right answers, one after the other, and compares vectors with those of the
+// pipeline.
 func (s *soak) learn(t *testing.T) {
 	t.Helper()
 	e, err := text.OpenEmbedder(testdata+"embed", text.Options{})
@@ -249,8 +252,8 @@ func (s *soak) stream(whole bool) error {
 	}
 }
 
-// TestSoak: requests of all kinds at a time, among them broken ones and clients that go: every answer is right,
-// nothing is left, and memory stays.
+// TestSoak: requests of all kinds at a time, among them broken ones and clients that go: every
+// answer is right, nothing is left, and memory stays.
 func TestSoak(t *testing.T) {
 	var models []Model
 	for _, name := range []string{"embed", "rerank", "classify", "generate"} {

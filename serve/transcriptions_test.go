@@ -61,7 +61,8 @@ func TestTranscriptions(t *testing.T) {
 	}
 }
 
-// TestTranscriptionStream: with stream the text comes in events as OpenAI's have it; what goes wrong before has a status.
+// TestTranscriptionStream: with stream the text comes in events as OpenAI's have it; what goes
+// wrong before has a status.
 func TestTranscriptionStream(t *testing.T) {
 	sound, err := os.ReadFile(testdata + "transcribe/sound0.wav")
 	if err != nil {
@@ -99,7 +100,8 @@ func TestTranscriptionStream(t *testing.T) {
 	}
 }
 
-// TestTranscriptionFiles: files of other kinds than WAV are heard, and those that are not decoded are named.
+// TestTranscriptionFiles: files of other kinds than WAV are heard, and those that are not decoded
+// are named.
 func TestTranscriptionFiles(t *testing.T) {
 	h := started(t, Options{}, "transcribe")
 	for name, want := range map[string]string{"tone.flac": "", "tone.mp3": "", "tone.opus": "", "tone.webm": "", "vorbis.ogg": "", "tone.m4a": "MP4 or M4A"} {

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text/quantize"
 )
 
-// TestVectorElements: each protocol's field for the elements of vectors gives the numbers of package quantize, as lists or in base64.
+// TestVectorElements: each protocol's field for the elements of vectors gives the numbers of
+// package quantize, as lists or in base64.
 func TestVectorElements(t *testing.T) {
 	h := started(t, Options{}, "embed")
 	type vectors struct {

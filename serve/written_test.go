@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// toolless returns a server of the generator with a longer context and a template that has no place for tools.
+// toolless returns a server of the generator with a longer context and a template that has no place
+// for tools.
 func toolless(t *testing.T) *httptest.Server {
 	const template = `{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n`
 	dir := roomyFolder(t)
@@ -30,7 +31,8 @@ func toolless(t *testing.T) *httptest.Server {
 	return startedAs(t, Options{}, Model{Dir: dir})
 }
 
-// TestToolsWithoutTemplate: a model whose template has no tools is told of them, and calls them where it must.
+// TestToolsWithoutTemplate: a model whose template has no tools is told of them, and calls them
+// where it must.
 func TestToolsWithoutTemplate(t *testing.T) {
 	t.Parallel()
 	h := toolless(t)

@@ -27,8 +27,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// base has the parts of every pipeline: a folder, its model, and the queue of its calls. Once it is open, only the queue, the pool and
-// the totals change.
+// base has the parts of every pipeline: a folder, its model, and the queue of its calls. Once it is
+// open, only the queue, the pool and the totals change.
 type base struct {
 	options   Options // with their defaults
 	kind      Kind
@@ -59,21 +59,23 @@ func (f *base) Footprint() models.Footprint {
 	return f.options.footprint(f.info, f.model, f.shares)
 }
 
-// MaxTokens returns the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
-// it; 0: no limit.
+// MaxTokens returns the most tokens of a text, special ones included, after which the pipeline
+// cuts, splits or refuses it; 0: no limit.
 func (f *base) MaxTokens() int { return f.limit }
 
-// Fingerprint returns a short string for everything except the input that results depend on: MODEL-FORMAT-NUMERICS, such as
-// 3b6a27bcceb6a42d62a3-int8-5: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
-// the weights, followed by a checksum of everything else that changes results; and the version of the numerics.
-// Programs and machines with the same fingerprint give the same results; doc/reproducibility.md says more.
+// Fingerprint returns a short string for everything except the input that results depend on:
+// MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-5: the SHA-256 of the files that the
+// pipeline was opened from and of its adapters; the format of the weights, followed by a checksum
+// of everything else that changes results; and the version of the numerics. Programs and machines
+// with the same fingerprint give the same results; doc/reproducibility.md says more.
 //
-// The first call reads every byte of the files, at 1 to 2 GB/s for each file and processor, and returns an error that
-// matches [fault.ErrFolder] if one has changed since the pipeline was opened. Later calls return at once.
+// The first call reads every byte of the files, at 1 to 2 GB/s for each file and processor, and
+// returns an error that matches [fault.ErrFolder] if one has changed since the pipeline was opened.
+// Later calls return at once.
 func (f *base) Fingerprint(ctx context.Context) (string, error) { return f.identity.fingerprint(ctx) }
 
-// openBase opens the model of a pipeline, and the tokenizer if it takes texts. fields, which may be nil, go before those of
-// tokenizer_config.json.
+// openBase opens the model of a pipeline, and the tokenizer if it takes texts. fields, which may be
+// nil, go before those of tokenizer_config.json.
 func openBase(fsys fs.FS, r record, o Options, fields map[string]json.RawMessage) (*base, error) {
 	o, err := o.settled(r.KindInfo)
 	if err != nil {
@@ -145,8 +147,8 @@ func (o *Options) shares() ([]topology.Share, error) {
 	return shares, nil
 }
 
-// footprint returns a model's, with all copies of its weights and what a pipeline of the kind takes while it computes. The options have their
-// defaults.
+// footprint returns a model's, with all copies of its weights and what a pipeline of the kind takes
+// while it computes. The options have their defaults.
 func (o *Options) footprint(info KindInfo, m *models.Model, shares []topology.Share) models.Footprint {
 	f := m.Footprint
 	if first, _ := replica.Nodes(shares); o.CopyWeights {
@@ -163,8 +165,8 @@ func (o *Options) footprint(info KindInfo, m *models.Model, shares []topology.Sh
 	return f
 }
 
-// checkMemory returns an error if the model's weights fit into the limit of the options, and what else there is afterwards does not: further copies of
-// them, and batches.
+// checkMemory returns an error if the model's weights fit into the limit of the options, and what
+// else there is afterwards does not: further copies of them, and batches.
 func (f *base) checkMemory(m *models.Model) error {
 	limit := f.options.Model.MemoryLimit
 	if limit == 0 {
@@ -178,7 +180,8 @@ func (f *base) checkMemory(m *models.Model) error {
 		"the weights take %d bytes, and computing on %d threads about %d: fewer threads, smaller batches, or fewer copies of the weights take less", need.Weights, f.options.Threads, need.Working)}
 }
 
-// copies returns the language models of the replicas: the model of the pipeline, or with CopyWeights one for each node.
+// copies returns the language models of the replicas: the model of the pipeline, or with
+// CopyWeights one for each node.
 func (f *base) copies() ([]models.LanguageModel, error) {
 	all := make([]models.LanguageModel, len(f.shares))
 	first, copyOf := replica.Nodes(f.shares)
@@ -199,8 +202,8 @@ func (f *base) copies() ([]models.LanguageModel, error) {
 	return all, nil
 }
 
-// openOn opens the model, with threads that are bound to a share's CPUs if each node has a copy: then the memory is that of
-// their node.
+// openOn opens the model, with threads that are bound to a share's CPUs if each node has a copy:
+// then the memory is that of their node.
 func (f *base) openOn(s topology.Share, warn func(string)) (*models.Model, error) {
 	o := f.options.Model
 	o.Warn = warn
@@ -229,7 +232,8 @@ func openFitting(fsys fs.FS, r record, o Options) (*base, error) {
 	return f, r.check(f.model)
 }
 
-// settleTokenizer takes the limit of a text out of the tokenizer. The tokenizer no longer pads or cuts after that.
+// settleTokenizer takes the limit of a text out of the tokenizer. The tokenizer no longer pads or
+// cuts after that.
 func (f *base) settleTokenizer() {
 	for _, w := range f.tokenizer.Warnings() {
 		f.warning(w)
@@ -272,7 +276,8 @@ func least(a, b int) int {
 	return a
 }
 
-// setLimit applies a limit of the folder's and the caller's, which may not be more than the folder's.
+// setLimit applies a limit of the folder's and the caller's, which may not be more than the
+// folder's.
 func (f *base) setLimit(n int) error {
 	limit := least(f.limit, n)
 	if limit > 0 && f.options.MaxLength > limit {

@@ -17,8 +17,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// miniLM returns an Embedder of MiniLM's shape with random weights and the mean of
-// the hidden states.
+// miniLM returns an Embedder of MiniLM's shape with random weights and the mean of the hidden
+// states.
 func miniLM(b testing.TB, threads, batchTokens int) *Embedder {
 	b.Helper()
 	e, err := OpenEmbedder("testdata/embed", Options{Threads: threads, BatchTokens: batchTokens})
@@ -115,7 +115,8 @@ func BenchmarkCallers(b *testing.B) {
 	}
 }
 
-// BenchmarkCallsMemory has calls of 4096 tokens at once, and reports the most memory beyond the model's.
+// BenchmarkCallsMemory has calls of 4096 tokens at once, and reports the most memory beyond the
+// model's.
 func BenchmarkCallsMemory(b *testing.B) {
 	texts := repeat(32, func(int) int { return 126 })
 	for _, calls := range []int{2, 50} {
@@ -146,9 +147,10 @@ func meansOf(b testing.TB, m *models.Model, dim, threads int) *Embedder {
 	return e
 }
 
-// BenchmarkOneCaller has one caller of 256 texts on 1, 2, 4 and more threads in turn, and as many callers of 256 texts as
-// threads on 2 and on the most. It reports the medians of thousands of tokens a second, of what one caller reaches by
-// what as many as threads reach, and the most memory that the process had resident with one caller and with many.
+// BenchmarkOneCaller has one caller of 256 texts on 1, 2, 4 and more threads in turn, and as many
+// callers of 256 texts as threads on 2 and on the most. It reports the medians of thousands of
+// tokens a second, of what one caller reaches by what as many as threads reach, and the most memory
+// that the process had resident with one caller and with many.
 func BenchmarkOneCaller(b *testing.B) {
 	texts := repeat(256, func(i int) int { return 10 + i*i%110 })
 	counts := testenv.ThreadCounts()
@@ -202,7 +204,8 @@ func BenchmarkOneCaller(b *testing.B) {
 	}
 }
 
-// BenchmarkOneText embeds single texts of 8 to 512 tokens on 1, 2, 4 and more threads in turn, and reports the medians in milliseconds.
+// BenchmarkOneText embeds single texts of 8 to 512 tokens on 1, 2, 4 and more threads in turn, and
+// reports the medians in milliseconds.
 func BenchmarkOneText(b *testing.B) {
 	counts := testenv.ThreadCounts()
 	for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {

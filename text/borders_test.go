@@ -14,8 +14,9 @@ import (
 	"github.com/avoformer/avoformer/text/internal/settings"
 )
 
-// TestBorders compares, for each field of sampling at the ends of its range and beyond them, the tokens that a folder's
-// generation_config.json leaves, and their probabilities, with those of transformers. scripts/borders.py has recorded them.
+// TestBorders compares, for each field of sampling at the ends of its range and beyond them, the
+// tokens that a folder's generation_config.json leaves, and their probabilities, with those of
+// transformers. scripts/borders.py has recorded them.
 func TestBorders(t *testing.T) {
 	var recorded struct {
 		Logits []float32
@@ -51,10 +52,12 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// meaningless are values that transformers skips, and that are errors here: they are not what their writer meant.
+// meaningless are values that transformers skips, and that are errors here: they are not what their
+// writer meant.
 var meaningless = []string{`"top_k": 0, "top_p": 1.5`, `"typical_p": 1.5`, `"no_repeat_ngram_size": -1`}
 
-// leftBy returns the probability that each token has to be the first after a prompt, by a generation_config.json.
+// leftBy returns the probability that each token has to be the first after a prompt, by a
+// generation_config.json.
 func leftBy(file []byte, logits []float32, prompt []int, eos int) ([]float64, error) {
 	s, err := settings.Read(fstest.MapFS{"generation_config.json": {Data: file}}, len(logits), func(string) {})
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Label is a label with its score: a probability, unless the model is one of
-// regression.
+// Label is a label with its score: a probability, unless the model is one of regression.
 type Label struct {
 	Label string  `json:"label"`
 	Score float32 `json:"score"`
@@ -87,8 +86,8 @@ type ClassifyOptions struct {
 	Raw bool // scores are the model's logits
 }
 
-// Classify returns all labels of each input with their scores, the best first. The scores of an empty text are those of the
-// special tokens.
+// Classify returns all labels of each input with their scores, the best first. The scores of an
+// empty text are those of the special tokens.
 func (c *Classifier) Classify(ctx context.Context, inputs []Input, o ClassifyOptions) (Results[[]Label], error) {
 	out := make([][]Label, len(inputs))
 	counts, err := c.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {

@@ -276,7 +276,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// checkLogits wants the logits of the token of an entity to be those that its label and score are of.
+// checkLogits wants the logits of the token of an entity to be those that its label and score are
+// of.
 func checkLogits(t *testing.T, c *TokenClassifier, text string, of Entity) {
 	t.Helper()
 	all, counts, err := counted(c.Logits(context.Background(), []string{text}, InputOptions{}))

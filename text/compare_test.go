@@ -18,10 +18,11 @@ import (
 	"github.com/avoformer/avoformer/text/internal/vision"
 )
 
-// TestCompare serves scripts in scripts/configs, which start it with AVOFORMER_COMPARE: each line of
-// the standard input is a folder and texts in JSON, and the answer a line of JSON. Kind is a class of sentence-transformers for
-// what it makes of the texts, a folder of testdata for what it generates, and image for the pixels of an image, Dir, with a
-// configuration, the first text, into a file, the second.
+// TestCompare serves scripts in scripts/configs, which start it with AVOFORMER_COMPARE: each line
+// of the standard input is a folder and texts in JSON, and the answer a line of JSON. Kind is a
+// class of sentence-transformers for what it makes of the texts, a folder of testdata for what it
+// generates, and image for the pixels of an image, Dir, with a configuration, the first text, into
+// a file, the second.
 func TestCompare(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
 		t.Skip("make compare WHAT=sentences starts it")

@@ -61,8 +61,8 @@ type source struct {
 	soft   []models.Soft  // in place of tokens
 }
 
-// decode yields the tokens after a prompt, with what an encoder made for it: those that are chosen one by one, in steps
-// with other calls, or at once those of a search.
+// decode yields the tokens after a prompt, with what an encoder made for it: those that are chosen
+// one by one, in steps with other calls, or at once those of a search.
 func (d *decoder) decode(ctx context.Context, from source, prompt []int, rules *generation.Rules, o GenerateOptions) iter.Seq2[generation.Next, error] {
 	return func(yield func(generation.Next, error) bool) {
 		n, err := d.room(len(prompt), o.MaxTokens)
@@ -110,7 +110,8 @@ func (d *decoder) search(ctx context.Context, memory *models.Memory, prompt []in
 	}
 }
 
-// rules returns the folder's for a text, with the options' in their place; source is as for [settings.Settings.Rules].
+// rules returns the folder's for a text, with the options' in their place; source is as for
+// [settings.Settings.Rules].
 func (d *decoder) rules(o *GenerateOptions, source []int) (*generation.Rules, error) {
 	r := d.settings.Rules(d.ends(o), source)
 	o.apply(r)
@@ -137,7 +138,8 @@ func (d *decoder) ends(o *GenerateOptions) []int {
 	return slices.Concat(d.model.Config.EOSTokens, o.StopTokens)
 }
 
-// badWord returns the tokens of a word, and those of the word within a text if they are as many and begin with another one, as vLLM does.
+// badWord returns the tokens of a word, and those of the word within a text if they are as many and
+// begin with another one, as vLLM does.
 func (d *decoder) badWord(word string) ([][]int, error) {
 	var out [][]int
 	for _, s := range []string{strings.TrimLeft(word, " "), " " + strings.TrimLeft(word, " ")} {
@@ -155,8 +157,8 @@ func (d *decoder) badWord(word string) ([][]int, error) {
 	return out, nil
 }
 
-// room returns how many tokens may follow a prompt: the wanted number, or else the number of
-// the settings, and at most as many as fit into the context.
+// room returns how many tokens may follow a prompt: the wanted number, or else the number of the
+// settings, and at most as many as fit into the context.
 func (f *decoder) room(prompt, wanted int) (int, error) {
 	s := f.settings
 	switch {
@@ -217,7 +219,8 @@ func (d *decoder) Replicas() []ReplicaInfo {
 	return all
 }
 
-// openLanes makes the replicas of a decoder, with a draft model, which may be nil, whose weights take some bytes.
+// openLanes makes the replicas of a decoder, with a draft model, which may be nil, whose weights
+// take some bytes.
 func (d *decoder) openLanes(draft models.LanguageModel, drafting int64) error {
 	of, err := d.copies()
 	if err != nil {
@@ -237,8 +240,8 @@ func (d *decoder) openLanes(draft models.LanguageModel, drafting int64) error {
 	return nil
 }
 
-// cacheMemory returns the most bytes of keys and values, and how many of them texts that have ended may fill, where the weights of a draft model
-// take some.
+// cacheMemory returns the most bytes of keys and values, and how many of them texts that have ended
+// may fill, where the weights of a draft model take some.
 func (d *decoder) cacheMemory(drafting int64) (most, kept int64) {
 	o := &d.options
 	if o.CacheMemory > 0 {
@@ -249,7 +252,8 @@ func (d *decoder) cacheMemory(drafting int64) (most, kept int64) {
 	return most, cmp.Or(o.CacheKept, kept)
 }
 
-// openDraft opens the draft model that the options name, and returns the bytes of its weights. It returns nil if they do not name one.
+// openDraft opens the draft model that the options name, and returns the bytes of its weights. It
+// returns nil if they do not name one.
 func (f *base) openDraft() (draft models.LanguageModel, weights int64, err error) {
 	if f.options.Draft == "" {
 		return nil, 0, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/generation"
 )
 
-// TestSettingsDefaults opens a folder that samples and says no more: transformers then
-// takes the 50 likeliest tokens, at a temperature of 1.
+// TestSettingsDefaults opens a folder that samples and says no more: transformers then takes the 50
+// likeliest tokens, at a temperature of 1.
 func TestSettingsDefaults(t *testing.T) {
 	for config, want := range map[string]GenerateOptions{
 		`{"do_sample": true}`:                                     {Sampling: generation.Sampling{Temperature: 1, TopK: 50, TopP: 1, TypicalP: 1}, RepetitionPenalty: 1},
@@ -59,9 +59,9 @@ func TestMinNewTokens(t *testing.T) {
 	}
 }
 
-// TestOneLabel classifies with a model of a single label: as in transformers' pipeline its
-// score is a sigmoid, which is what the cross-encoder's scores are too. The texts of a pair
-// keep their order on one thread and on several.
+// TestOneLabel classifies with a model of a single label: as in transformers' pipeline its score is
+// a sigmoid, which is what the cross-encoder's scores are too. The texts of a pair keep their order
+// on one thread and on several.
 func TestOneLabel(t *testing.T) {
 	var want struct {
 		Query  string

@@ -22,9 +22,11 @@ import (
 )
 
 // Embedder turns texts into vectors as sentence-transformers does: by the modules, prompts and
-// lengths that modules.json and the files next to it say. A folder without modules.json, or with one for
-// another model_type in config_sentence_transformers.json, gives means of hidden states, or of a language model's the last, and a warning, unless Pooling of
-// [Options] says how. A GGUF file of a language model without a pooling needs that option. A folder of a classifier without one is an error.
+// lengths that modules.json and the files next to it say. A folder without modules.json, or with
+// one for another model_type in config_sentence_transformers.json, gives means of hidden states, or
+// of a language model's the last, and a warning, unless Pooling of [Options] says how. A GGUF file
+// of a language model without a pooling needs that option. A folder of a classifier without one is
+// an error.
 type Embedder struct {
 	*base
 	pool            *models.SentenceEmbedder
@@ -113,7 +115,8 @@ func medianRunes(t *tokenizer.Tokenizer, vocab int) int {
 }
 
 // bareEmbedder opens a folder without modules.json as sentence-transformers does. It refuses a
-// model that was trained for something else: its vectors would have no meaning, and no error would say so.
+// model that was trained for something else: its vectors would have no meaning, and no error would
+// say so.
 func (f *base) bareEmbedder() (*models.SentenceEmbedder, error) {
 	m := f.model
 	if err := m.NoVectors(); err != nil {
@@ -152,8 +155,9 @@ func (e *Embedder) Prompt(name string) (string, error) {
 	return prompt, err
 }
 
-// Tokens returns the number of tokens that Embed computes for texts. It includes the folder's default prompt and leaves out
-// tokens that are cut off. A text that Embed refuses gives the same error here.
+// Tokens returns the number of tokens that Embed computes for texts. It includes the folder's
+// default prompt and leaves out tokens that are cut off. A text that Embed refuses gives the same
+// error here.
 func (e *Embedder) Tokens(texts []string) (n int, err error) {
 	splitter := e.splitter(e.limit, e.encoding())
 	for i, t := range texts {
@@ -181,18 +185,19 @@ const (
 // EmbedOptions says how one call makes vectors.
 type EmbedOptions struct {
 	InputOptions
-	// Prompt is the name of the prompt that goes before texts. "" is the folder's default prompt, if it has one. "query" and
-	// "document", for questions and for the texts that are searched, need not be among the folder's prompts; they also select the
-	// lengths of such texts.
+	// Prompt is the name of the prompt that goes before texts. "" is the folder's default prompt,
+	// if it has one. "query" and "document", for questions and for the texts that are searched,
+	// need not be among the folder's prompts; they also select the lengths of such texts.
 	Prompt string
-	// Dim cuts vectors to their first elements, as Options.Dim does; 0: as opened. They keep the length that
-	// Scale asks for.
+	// Dim cuts vectors to their first elements, as Options.Dim does; 0: as opened. They keep the
+	// length that Scale asks for.
 	Dim   int
 	Scale Scale
 }
 
-// Embed returns the vector of each input, of Dim elements; without inputs there are none. The vector of an empty text is that of the special tokens; if
-// the model adds none, it is what the modules after the pooling make of zeros.
+// Embed returns the vector of each input, of Dim elements; without inputs there are none. The
+// vector of an empty text is that of the special tokens; if the model adds none, it is what the
+// modules after the pooling make of zeros.
 func (e *Embedder) Embed(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[]float32], error) {
 	prompt, limit, err := e.prompt(o.Prompt)
 	if err != nil {
@@ -212,7 +217,8 @@ func (o *EmbedOptions) forTokens() error {
 	return nil
 }
 
-// prompt returns the prompt of a name as EmbedOptions has it, and the most tokens of a text after it, 0 for the folder's.
+// prompt returns the prompt of a name as EmbedOptions has it, and the most tokens of a text after
+// it, 0 for the folder's.
 func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 	if name == "" {
 		return e.pool.DefaultPrompt, 0, nil
@@ -239,7 +245,8 @@ func (e *Embedder) embed(ctx context.Context, prompt string, inputs []Input, lim
 	return out, n, nil
 }
 
-// embedTo is embed that passes each vector to take. Several goroutines call it, also after a call that was cancelled has returned.
+// embedTo is embed that passes each vector to take. Several goroutines call it, also after a call
+// that was cancelled has returned.
 func (e *Embedder) embedTo(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions, take func(in *queue.Input, vector []float32)) (Counts, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Counts{}, err
@@ -288,7 +295,8 @@ func (e *Embedder) embedTo(ctx context.Context, prompt string, inputs []Input, l
 	return e.serveInputs(ctx, c, inputs, prompt, limit, e.encoding(), o.InputOptions)
 }
 
-// limitOf returns the largest number of tokens of a text. limit is that of its prompt, 0 if the prompt has no limit.
+// limitOf returns the largest number of tokens of a text. limit is that of its prompt, 0 if the
+// prompt has no limit.
 func (e *Embedder) limitOf(limit int) int {
 	if limit = least(limit, e.options.MaxLength); limit == 0 {
 		return e.limit
@@ -335,9 +343,9 @@ func emptyOf(pool *models.SentenceEmbedder) func() ([]float32, error) {
 	return sync.OnceValues(func() ([]float32, error) { return pool.Empty(new(models.Workspace)) })
 }
 
-// promptLength returns how many tokens at the beginning belong to a prompt and do not count, for models that were trained to
-// ignore them: the tokens of the prompt by itself, except a special one at its end, whether of the tokenizer or of the
-// text.
+// promptLength returns how many tokens at the beginning belong to a prompt and do not count, for
+// models that were trained to ignore them: the tokens of the prompt by itself, except a special one
+// at its end, whether of the tokenizer or of the text.
 func (e *Embedder) promptLength(prompt string) (int, error) {
 	if prompt == "" || e.pool.IncludePrompt {
 		return 0, nil
@@ -363,7 +371,8 @@ func (e *Embedder) encoding() tokenizer.Options {
 	return tokenizer.Options{NoSpecial: e.pool.NoSpecial}
 }
 
-// pooled returns a computation of the vector of each window as the model makes it without its first tokens.
+// pooled returns a computation of the vector of each window as the model makes it without its first
+// tokens.
 func pooled(pool *models.SentenceEmbedder, skip int) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())
@@ -379,8 +388,8 @@ func pooled(pool *models.SentenceEmbedder, skip int) queue.Computation {
 	}
 }
 
-// joined makes one vector of a text's windows: their mean, in which each counts as often as it
-// has tokens, cut and scaled as the options say.
+// joined makes one vector of a text's windows: their mean, in which each counts as often as it has
+// tokens, cut and scaled as the options say.
 func (s shape) joined(windows []*tokenizer.Encoding, vectors [][]float32) []float32 {
 	out := make([]float32, s.dim)
 	if len(windows) == 1 && vectors[0] != nil {

@@ -13,14 +13,16 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// EmbedChunks is late chunking (Günther et al., 2024, "Late Chunking: Contextual Chunk Embeddings Using Long-Context
-// Embedding Models"): it returns a vector of each chunk of a text, of Dim elements, made of hidden states that have seen the
-// whole text, in one pass. Chunks are ranges of the text's bytes, in any order; they may overlap. A token belongs to the
-// chunk in which its first byte lies; special tokens and those of the prompt belong to none. The vector of a chunk without
+// EmbedChunks is late chunking (Günther et al., 2024, "Late Chunking: Contextual Chunk Embeddings
+// Using Long-Context Embedding Models"): it returns a vector of each chunk of a text, of Dim
+// elements, made of hidden states that have seen the whole text, in one pass. Chunks are ranges of
+// the text's bytes, in any order; they may overlap. A token belongs to the chunk in which its first
+// byte lies; special tokens and those of the prompt belong to none. The vector of a chunk without
 // tokens is zero. The Counts are those of the one text.
 //
-// The model must make means of hidden states, else the error matches fault.ErrInput. If the text is longer than the model's
-// limit, the error matches fault.ErrTooLong, whatever the options say about long texts.
+// The model must make means of hidden states, else the error matches fault.ErrInput. If the text is
+// longer than the model's limit, the error matches fault.ErrTooLong, whatever the options say about
+// long texts.
 func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokenizer.Offset, o EmbedOptions) (Results[[]float32], error) {
 	var none Results[[]float32]
 	if !e.pool.PoolsMean() {

@@ -18,9 +18,10 @@ type Embedded struct {
 	Cut    bool      // as in Counts
 }
 
-// EmbedEach returns the vectors of Embed one by one, each as soon as it is finished. Their order is that in which they are
-// computed: texts of like lengths together. An error is the last that the iterator yields. Where ctx ends, the vectors before
-// it are valid, and no further text is computed; the same holds for a loop that is left.
+// EmbedEach returns the vectors of Embed one by one, each as soon as it is finished. Their order is
+// that in which they are computed: texts of like lengths together. An error is the last that the
+// iterator yields. Where ctx ends, the vectors before it are valid, and no further text is
+// computed; the same holds for a loop that is left.
 func (e *Embedder) EmbedEach(ctx context.Context, inputs []Input, o EmbedOptions) iter.Seq2[Embedded, error] {
 	return func(yield func(Embedded, error) bool) {
 		prompt, limit, err := e.prompt(o.Prompt)
@@ -61,7 +62,8 @@ func (e *Embedder) EmbedEach(ctx context.Context, inputs []Input, o EmbedOptions
 	}
 }
 
-// vectors holds those that are finished until the caller takes them, so that no thread waits for the caller.
+// vectors holds those that are finished until the caller takes them, so that no thread waits for
+// the caller.
 type vectors struct {
 	mu    sync.Mutex
 	list  []Embedded

@@ -17,7 +17,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestEmbedSides: which end of a long text an Embedder keeps, and how much of queries and documents.
+// TestEmbedSides: which end of a long text an Embedder keeps, and how much of queries and
+// documents.
 func TestEmbedSides(t *testing.T) {
 	ctx := context.Background()
 	const config, sentence = "tokenizer_config.json", "sentence_bert_config.json"
@@ -87,8 +88,8 @@ func TestEmbedSides(t *testing.T) {
 	}
 }
 
-// TestContradictions has folders whose class would override by a default what tokenizer.json says: an error,
-// with an option that opens them.
+// TestContradictions has folders whose class would override by a default what tokenizer.json says:
+// an error, with an option that opens them.
 func TestContradictions(t *testing.T) {
 	for _, c := range []struct {
 		folder, config string
@@ -133,8 +134,8 @@ func filesOf(t *testing.T, dir string) fstest.MapFS {
 	return files
 }
 
-// TestPooling: an option says of a folder that says nothing what a pooling module would; no other word, and not against
-// what a folder says.
+// TestPooling: an option says of a folder that says nothing what a pooling module would; no other
+// word, and not against what a folder says.
 func TestPooling(t *testing.T) {
 	t.Parallel()
 	ctx, texts := context.Background(), []string{"hello world", "the cat reads in the garden"}
@@ -185,7 +186,8 @@ func TestPooling(t *testing.T) {
 	}
 }
 
-// TestPromptNames: query and document name a prompt and a length, also where the folder has no such prompts.
+// TestPromptNames: query and document name a prompt and a length, also where the folder has no such
+// prompts.
 func TestPromptNames(t *testing.T) {
 	t.Parallel()
 	ctx, texts := context.Background(), []string{"hello world", "the cat reads"}
@@ -219,7 +221,8 @@ func TestPromptNames(t *testing.T) {
 	}
 }
 
-// TestInputProgress: a call reports each finished text, in order, and reports nothing after it has returned.
+// TestInputProgress: a call reports each finished text, in order, and reports nothing after it has
+// returned.
 func TestInputProgress(t *testing.T) {
 	t.Parallel()
 	e, err := OpenEmbedder("testdata/embed", Options{BatchTokens: 32, Long: LongSplit, MaxLength: 8})

@@ -17,8 +17,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// SparseVector is a vector with an element for each token of the vocabulary; it holds those
-// that are not 0.
+// SparseVector is a vector with an element for each token of the vocabulary; it holds those that
+// are not 0.
 type SparseVector = models.SparseVector
 
 // moreVectors says which vectors an Embedder makes in addition to one for each text.
@@ -74,7 +74,8 @@ func (e *Embedder) openOutputs() error {
 	return nil
 }
 
-// mark returns a prefix as one token where the vocabulary has it, or its first word, and as text else.
+// mark returns a prefix as one token where the vocabulary has it, or its first word, and as text
+// else.
 func (e *Embedder) mark(prefix string) mark {
 	word, rest, _ := strings.Cut(prefix, " ")
 	for _, m := range []struct{ token, rest string }{{prefix, ""}, {word, rest}} {
@@ -88,8 +89,8 @@ func (e *Embedder) mark(prefix string) mark {
 // HasDense reports whether Embed applies: whether one vector of a text can be made.
 func (e *Embedder) HasDense() bool { return e.pool.Dim() > 0 }
 
-// HasSparse reports whether EmbedSparse applies: to folders such as those of SPLADE and BGE-M3, and to a masked
-// language model whose folder does not say what it is for.
+// HasSparse reports whether EmbedSparse applies: to folders such as those of SPLADE and BGE-M3, and
+// to a masked language model whose folder does not say what it is for.
 func (e *Embedder) HasSparse() bool { return e.sparse != nil }
 
 // HasMultiVector reports whether EmbedMultiVector applies.
@@ -103,8 +104,8 @@ func (e *Embedder) MultiVectorDim() int {
 	return e.vectors.Dim()
 }
 
-// EmbedSparse returns a sparse vector of each input. If LongSplit makes several windows of a text, each element is the
-// largest of them.
+// EmbedSparse returns a sparse vector of each input. If LongSplit makes several windows of a text,
+// each element is the largest of them.
 func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, o EmbedOptions) (Results[SparseVector], error) {
 	var none Results[SparseVector]
 	if e.sparse == nil {
@@ -161,10 +162,10 @@ func united(flat [][]float32) SparseVector {
 	return kept
 }
 
-// EmbedMultiVector returns a vector of MultiVectorDim elements for each token of each input, for late interaction: see
-// MaxSim. With the Prompt "query" the inputs are queries, which models may lengthen by tokens of their own; with any other
-// they are documents: "" and "document" are the same. If LongSplit makes several windows of an input, it has the vectors of
-// all of them.
+// EmbedMultiVector returns a vector of MultiVectorDim elements for each token of each input, for
+// late interaction: see MaxSim. With the Prompt "query" the inputs are queries, which models may
+// lengthen by tokens of their own; with any other they are documents: "" and "document" are the
+// same. If LongSplit makes several windows of an input, it has the vectors of all of them.
 func (e *Embedder) EmbedMultiVector(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[][]float32], error) {
 	var none Results[[][]float32]
 	if e.vectors == nil {
@@ -257,7 +258,8 @@ func withToken(e *tokenizer.Encoding, id int) *tokenizer.Encoding {
 	}
 }
 
-// lengthened is e with tokens added at its end until it has a length; the other tokens see them or not.
+// lengthened is e with tokens added at its end until it has a length; the other tokens see them or
+// not.
 func lengthened(e *tokenizer.Encoding, id, length int, seen bool) *tokenizer.Encoding {
 	n := &tokenizer.Encoding{IDs: slices.Clone(e.IDs), TypeIDs: slices.Clone(e.TypeIDs), Special: slices.Clone(e.Special), Attention: slices.Clone(e.Attention), Cut: e.Cut}
 	for len(n.IDs) < length {
@@ -266,8 +268,9 @@ func lengthened(e *tokenizer.Encoding, id, length int, seen bool) *tokenizer.Enc
 	return n
 }
 
-// MaxSim returns how well a document's vectors match those of a query: the sum, over the query's, of the largest inner
-// product with one of the document's; 0 without any. The vectors of both have one width.
+// MaxSim returns how well a document's vectors match those of a query: the sum, over the query's,
+// of the largest inner product with one of the document's; 0 without any. The vectors of both have
+// one width.
 func MaxSim(query, document [][]float32) float32 {
 	sum := 0.0
 	for _, q := range query {
@@ -286,7 +289,8 @@ func MaxSim(query, document [][]float32) float32 {
 	return float32(sum)
 }
 
-// Interact is MaxSim as the model's folder defines it: divided by the number of the query's vectors if the folder says so.
+// Interact is MaxSim as the model's folder defines it: divided by the number of the query's vectors
+// if the folder says so.
 func (e *Embedder) Interact(query, document [][]float32) float32 {
 	score := MaxSim(query, document)
 	if e.vectors != nil && e.vectors.MeanScore && len(query) > 0 {
@@ -295,9 +299,9 @@ func (e *Embedder) Interact(query, document [][]float32) float32 {
 	return score
 }
 
-// EmbedTokens returns the hidden states of all tokens of each input, [tokens][width of the model], special tokens and
-// those of the prompt included, before they are pooled, cut or scaled. If LongSplit makes several windows of an input, the
-// error matches fault.ErrInput.
+// EmbedTokens returns the hidden states of all tokens of each input, [tokens][width of the model],
+// special tokens and those of the prompt included, before they are pooled, cut or scaled. If
+// LongSplit makes several windows of an input, the error matches fault.ErrInput.
 func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, o EmbedOptions) (Results[[][]float32], error) {
 	if err := o.forTokens(); err != nil {
 		return Results[[][]float32]{}, err

@@ -93,7 +93,8 @@ func TestEmbedSparse(t *testing.T) {
 	}
 }
 
-// TestEmbedMultiVector compares with sentence-transformers' MultiVectorEncoder, which reads PyLate's folders too, on every tier.
+// TestEmbedMultiVector compares with sentence-transformers' MultiVectorEncoder, which reads
+// PyLate's folders too, on every tier.
 func TestEmbedMultiVector(t *testing.T) {
 	for _, folder := range []string{"embed-late", "embed-late-new"} {
 		var want struct {
@@ -207,7 +208,8 @@ func TestEmbedTokens(t *testing.T) {
 	}
 }
 
-// TestEmbedChunks compares the vectors of chunks with means of the hidden states that sentence-transformers gives.
+// TestEmbedChunks compares the vectors of chunks with means of the hidden states that
+// sentence-transformers gives.
 func TestEmbedChunks(t *testing.T) {
 	var want struct {
 		Text   string
@@ -262,8 +264,9 @@ func TestEmbedChunks(t *testing.T) {
 	}
 }
 
-// TestLateRefusals opens folders for late interaction whose files ask for what is not computed here: a default prompt or cuts at the
-// beginning beside PyLate's prefixes, which are tokens, and padding at the beginning, whose places tokens would take.
+// TestLateRefusals opens folders for late interaction whose files ask for what is not computed
+// here: a default prompt or cuts at the beginning beside PyLate's prefixes, which are tokens, and
+// padding at the beginning, whose places tokens would take.
 func TestLateRefusals(t *testing.T) {
 	fixed := `"query_expansion": {"strategy": "fixed", "length": 24}`
 	whole := `{"model_type": "ColBERT", "query_prefix": "[PAD] ", "document_prefix": "[D] ", "default_prompt_name": `

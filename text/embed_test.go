@@ -34,8 +34,7 @@ func readExpected(t testing.TB, folder string, into any) {
 	}
 }
 
-// close32 fails unless got is want within tolerance times the largest of want,
-// or 1.
+// close32 fails unless got is want within tolerance times the largest of want, or 1.
 func close32(t testing.TB, what string, got, want []float32, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -58,8 +57,8 @@ type expectedVectors struct {
 	MaxSeqLength                       int `json:"max_seq_length"`
 }
 
-// TestEmbed compares with sentence-transformers, on every tier, number of
-// threads and size of batches.
+// TestEmbed compares with sentence-transformers, on every tier, number of threads and size of
+// batches.
 func TestEmbed(t *testing.T) {
 	ctx := context.Background()
 	for _, folder := range []string{"embed", "embed-roberta", "embed-prompt", "embed-last", "embed-static"} {
@@ -106,8 +105,8 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// TestModel2Vec compares with model2vec, which cuts texts by characters and then by tokens, and leaves unknown ones out. Files that do not say a
-// length have 512, and those with null none.
+// TestModel2Vec compares with model2vec, which cuts texts by characters and then by tokens, and
+// leaves unknown ones out. Files that do not say a length have 512, and those with null none.
 func TestModel2Vec(t *testing.T) {
 	var want struct {
 		Texts   []string
@@ -272,8 +271,8 @@ func TestEmbedFiles(t *testing.T) {
 	}
 	plain := open("embed", nil)
 
-	// The larger of two lengths, where max_seq_length says it; it may exceed the positions of a model
-	// that computes them.
+	// The larger of two lengths, where max_seq_length says it; it may exceed the positions of a
+	// model that computes them.
 	for _, c := range []struct {
 		folder, tokenizer, sentence string
 		want                        int
@@ -305,8 +304,8 @@ func TestEmbedFiles(t *testing.T) {
 	close32(t, "the default prompt", vector(embeds(prompted, ""), "reads"), vector(embeds(plain, ""), "the cat reads"), 1e-6)
 	close32(t, "no prompt of questions", vector(embeds(prompted, "query"), "reads"), vector(embeds(plain, ""), "reads"), 1e-6)
 	close32(t, "no prompt of documents", vector(embeds(prompted, "document"), "reads"), vector(embeds(plain, ""), "reads"), 1e-6)
-	// A special token at the end of a prompt that is not included counts, whether the text has it or
-	// the tokenizer adds it.
+	// A special token at the end of a prompt that is not included counts, whether the text has it
+	// or the tokenizer adds it.
 	file, err := os.ReadFile("testdata/embed-prompt/tokenizer.json")
 	if err != nil {
 		t.Fatal(err)
@@ -384,8 +383,9 @@ func TestEmbedErrors(t *testing.T) {
 	}
 }
 
-// TestEmbedPooledGGUF opens a GGUF file of a language model without a pooling: with the option its vectors are those of the same file
-// with that pooling, which are compared with those of transformers.
+// TestEmbedPooledGGUF opens a GGUF file of a language model without a pooling: with the option its
+// vectors are those of the same file with that pooling, which are compared with those of
+// transformers.
 func TestEmbedPooledGGUF(t *testing.T) {
 	file, err := os.ReadFile("../models/testdata/gguf-encoders/qwen3-embed.gguf")
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 type Entity struct {
 	Label string  `json:"label"`
 	Score float32 `json:"score"`
-	// Start and End are the part's bytes, text[Start:End]; StartChar and EndChar
-	// its characters (code points), as Python counts.
+	// Start and End are the part's bytes, text[Start:End]; StartChar and EndChar its characters
+	// (code points), as Python counts.
 	Start     int `json:"-"`
 	End       int `json:"-"`
 	StartChar int `json:"start"`
@@ -31,8 +31,8 @@ type Entity struct {
 // transformers.
 type Aggregation int
 
-// With AggregateFirst, AggregateAverage and AggregateMax all tokens of a word get one label: that of its
-// first token, of the mean of their scores, or of the surest of them.
+// With AggregateFirst, AggregateAverage and AggregateMax all tokens of a word get one label: that
+// of its first token, of the mean of their scores, or of the surest of them.
 const (
 	AggregateSimple Aggregation = iota // neighbours with the same label, tags B- and I- heeded
 	AggregateNone                      // each token on its own ("none")
@@ -224,8 +224,7 @@ func tag(label string) (mark byte, class string) {
 	return 'I', strings.TrimPrefix(label, "I-")
 }
 
-// grouped joins neighbours of one class unless one begins a new entity; the
-// score is their mean.
+// grouped joins neighbours of one class unless one begins a new entity; the score is their mean.
 func grouped(list []Entity) []Entity {
 	var out []Entity
 	for i := 0; i < len(list); {

@@ -19,7 +19,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// TestOptionsListed compares the list in the comment of Options with what each kind takes: it has each field, and each kind that takes it.
+// TestOptionsListed compares the list in the comment of Options with what each kind takes: it has
+// each field, and each kind that takes it.
 func TestOptionsListed(t *testing.T) {
 	source, err := os.ReadFile("options.go")
 	if err != nil {
@@ -57,8 +58,8 @@ func TestOptionsListed(t *testing.T) {
 	}
 }
 
-// TestOptionsApply: a pipeline refuses options that do not apply to it, and options that contradict each other,
-// before it looks at the folder.
+// TestOptionsApply: a pipeline refuses options that do not apply to it, and options that contradict
+// each other, before it looks at the folder.
 func TestOptionsApply(t *testing.T) {
 	for _, x := range []struct {
 		pipeline, field, value string
@@ -174,7 +175,8 @@ func infoOf(t *testing.T, pipeline string) KindInfo {
 	return KindInfo{}
 }
 
-// TestGenerationFields compares what fields of generation_config.json make of a text with what transformers 5.24 does.
+// TestGenerationFields compares what fields of generation_config.json make of a text with what
+// transformers 5.24 does.
 func TestGenerationFields(t *testing.T) {
 	for _, c := range []struct{ folder, fields, input, want string }{
 		// The prompt is what a decoder without an encoder has as its encoder's tokens.

@@ -20,7 +20,8 @@ func must(err error) {
 	}
 }
 
-// Options of what computes whole texts. One that does not apply is an error when the pipeline is opened.
+// Options of what computes whole texts. One that does not apply is an error when the pipeline is
+// opened.
 func ExampleOptions() {
 	batches := 0
 	e, err := text.OpenEmbedder("examples/models/embed", text.Options{
@@ -153,7 +154,8 @@ func ExampleOpenNextSentence() {
 	// Output: true
 }
 
-// A folder whose tokenizer_config.json contradicts its tokenizer.json does not open, unless the latter is to be used as it is.
+// A folder whose tokenizer_config.json contradicts its tokenizer.json does not open, unless the
+// latter is to be used as it is.
 func ExampleOptions_tokenizerAsWritten() {
 	dir, err := os.MkdirTemp("", "example")
 	must(err)

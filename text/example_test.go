@@ -127,8 +127,7 @@ func ExampleGenerator_Chat() {
 	// Ahoy! What can I do for you, matey?
 }
 
-// A chat as the API of servers has it: raw JSON keeps the order of keys, and a call has no
-// content.
+// A chat as the API of servers has it: raw JSON keeps the order of keys, and a call has no content.
 func ExampleGenerator_Prompt() {
 	g, err := text.OpenGenerator("testdata/generate", text.Options{})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// MaskFiller says what the masked tokens of texts could be, with a model that was trained to
-// fill them.
+// MaskFiller says what the masked tokens of texts could be, with a model that was trained to fill
+// them.
 type MaskFiller struct {
 	*base
 	mask int
@@ -75,7 +75,8 @@ type FillOptions struct {
 	Best int // tokens for each mask; 0: 5
 }
 
-// Fill returns the likeliest tokens for each mask of each input, the best first. A text without a mask is a fault.ErrInput.
+// Fill returns the likeliest tokens for each mask of each input, the best first. A text without a
+// mask is a fault.ErrInput.
 func (m *MaskFiller) Fill(ctx context.Context, inputs []Input, o FillOptions) (Results[[][]Filling], error) {
 	if o.Best < 0 {
 		return Results[[][]Filling]{}, check.Option("Best", o.Best, "want at least 0")
@@ -98,7 +99,8 @@ func (m *MaskFiller) Fill(ctx context.Context, inputs []Input, o FillOptions) (R
 	return results(out, counts, err)
 }
 
-// logits computes the logits of the masks of each window, [masks, vocabulary], from the hidden states x, [rows, D].
+// logits computes the logits of the masks of each window, [masks, vocabulary], from the hidden
+// states x, [rows, D].
 func (m *MaskFiller) logits(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 	dim, n := m.model.Encoder.Dim(), m.model.Heads[models.HeadMaskedLM].Out()
 	var masks []int // rows

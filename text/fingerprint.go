@@ -66,8 +66,8 @@ func (id *identity) addProjector(path, given string) error {
 	return err
 }
 
-// widens reports whether Float32 is set for a model that may have weights in blocks: one in a GGUF file, or one that was quantized. It changes
-// no results of other models.
+// widens reports whether Float32 is set for a model that may have weights in blocks: one in a GGUF
+// file, or one that was quantized. It changes no results of other models.
 func widens(fsys fs.FS, o *Options) bool {
 	if !o.Model.Float32 {
 		return false
@@ -96,19 +96,21 @@ func (id *identity) fingerprint(ctx context.Context) (string, error) {
 	return id.value, nil
 }
 
-// neutral are the options on which no result depends, those that format counts elsewhere, and those about long texts that
-// leave the windows of a text as they are.
+// neutral are the options on which no result depends, those that format counts elsewhere, and those
+// about long texts that leave the windows of a text as they are.
 var neutral = []string{"Projector", "BatchTokens", "OnBatch", "CacheMemory", "CacheKept", "CopyWeights", "MaxPixels", "Draft", "MTP", "Adapter.Name", "LongTruncate", "LongRefuse"}
 
-// isFast reports whether weights are held in bf16_fast, the format whose results depend on what the machine multiplies it by.
+// isFast reports whether weights are held in bf16_fast, the format whose results depend on what the
+// machine multiplies it by.
 func (o *Options) isFast() bool {
 	m := &o.Model
 	return m.WeightFormat == kernels.FormatBF16Fast || m.PromptFormat == kernels.FormatBF16Fast ||
 		slices.ContainsFunc(m.WeightFormats, func(f models.NamedFormat) bool { return f.Format == kernels.FormatBF16Fast })
 }
 
-// format returns the format of the weights, with a checksum of the other options that change results, if there are any, and of what multiplies
-// weights in bf16_fast. widened says that Float32 changes results.
+// format returns the format of the weights, with a checksum of the other options that change
+// results, if there are any, and of what multiplies weights in bf16_fast. widened says that Float32
+// changes results.
 func (o *Options) format(fastBy func() string, widened bool) string {
 	m := &o.Model
 	var further []string

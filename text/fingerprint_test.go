@@ -69,8 +69,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfGenerator: neither copies of the weights nor a draft, room for keys and values, or a name of an adapter change the
-// fingerprint; the formats of the cache and of prompts do.
+// TestFingerprintOfGenerator: neither copies of the weights nor a draft, room for keys and values,
+// or a name of an adapter change the fingerprint; the formats of the cache and of prompts do.
 func TestFingerprintOfGenerator(t *testing.T) {
 	t.Parallel()
 	const dir = "testdata/generate"
@@ -89,8 +89,8 @@ func TestFingerprintOfGenerator(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfFast: results of bf16_fast depend on what the machine multiplies it by, those of other formats do not, and only
-// bf16_fast asks for tiles.
+// TestFingerprintOfFast: results of bf16_fast depend on what the machine multiplies it by, those of
+// other formats do not, and only bf16_fast asks for tiles.
 func TestFingerprintOfFast(t *testing.T) {
 	asked := false
 	by := func(what string) func() string { return func() string { asked = true; return what } }
@@ -112,7 +112,8 @@ func TestFingerprintOfFast(t *testing.T) {
 	}
 }
 
-// TestFingerprintFiles: any byte of a file that is read counts, and a file that is not read does not.
+// TestFingerprintFiles: any byte of a file that is read counts, and a file that is not read does
+// not.
 func TestFingerprintFiles(t *testing.T) {
 	open := func(fsys fs.FS) *Embedder { t.Helper(); return tftest.Must(OpenEmbedder(".", Options{FS: fsys}))(t) }
 	of := func(fsys fs.FS) string { t.Helper(); return tftest.Must(open(fsys).Fingerprint(t.Context()))(t) }

@@ -210,8 +210,8 @@ func failingGenerators(t *testing.T) []failing {
 	}
 }
 
-// TestNotFiniteText spoils the vector of one token: a call with it fails and names a text that has it, and calls
-// without it at the same time do not fail.
+// TestNotFiniteText spoils the vector of one token: a call with it fails and names a text that has
+// it, and calls without it at the same time do not fail.
 func TestNotFiniteText(t *testing.T) {
 	whole, err := text.OpenEmbedder("testdata/embed", text.Options{})
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestFloat32: with Float32 all weights of a GGUF file in blocks are float32, the footprint says so, and results are those of weights that were
-// float32 in the first place; without it, blocks stay.
+// TestFloat32: with Float32 all weights of a GGUF file in blocks are float32, the footprint says
+// so, and results are those of weights that were float32 in the first place; without it, blocks
+// stay.
 func TestFloat32(t *testing.T) {
 	t.Parallel()
 	const file = "../models/testdata/gguf/gemma3/q8_0.gguf"

@@ -22,8 +22,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Generator continues texts. Calls from several goroutines share the model's passes. If a text begins as an earlier one
-// did, such as the next turn of a chat, only the new part is computed.
+// Generator continues texts. Calls from several goroutines share the model's passes. If a text
+// begins as an earlier one did, such as the next turn of a chat, only the new part is computed.
 type Generator struct {
 	*decoder
 	chats   *chat.Templates
@@ -73,20 +73,20 @@ func (g *Generator) ContextLength() int { return g.limit }
 func (g *Generator) Adapters() []string { return slices.Clone(g.model.Adapters) }
 
 // Generate yields the text that the model continues with after a prompt, piece by piece as soon as
-// it is known. It ends at a token that ends texts, a stop string, MaxTokens, or
-// where the model's context is full; with an error if ctx is cancelled.
+// it is known. It ends at a token that ends texts, a stop string, MaxTokens, or where the model's
+// context is full; with an error if ctx is cancelled.
 func (g *Generator) Generate(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
 	return g.whole(ctx, g.idsOf(prompt, tokenizer.Options{}, &opts), opts)
 }
 
-// ContinuePrompt is Generate for a prompt that has its special tokens already,
-// as Prompt makes it.
+// ContinuePrompt is Generate for a prompt that has its special tokens already, as Prompt makes it.
 func (g *Generator) ContinuePrompt(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
 	return g.whole(ctx, g.idsOf(prompt, plainTokens, &opts), opts)
 }
 
-// ContinueTokens is Generate for a prompt of token ids of the model's vocabulary, at least one, its special tokens among them. Errors match
-// fault.ErrInput for ids that the model does not have, fault.ErrTooLong, or fault.ErrOption.
+// ContinueTokens is Generate for a prompt of token ids of the model's vocabulary, at least one, its
+// special tokens among them. Errors match fault.ErrInput for ids that the model does not have,
+// fault.ErrTooLong, or fault.ErrOption.
 func (g *Generator) ContinueTokens(ctx context.Context, prompt []int, opts GenerateOptions) iter.Seq2[Piece, error] {
 	prompt = slices.Clone(prompt) // the caller may change it before it is read
 	return g.whole(ctx, func() ([]int, error) {
@@ -142,8 +142,8 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	return nil, check.Errorf(fault.ErrInput, "a prompt without tokens")
 }
 
-// PromptTokens returns the tokens of a prompt that Prompt made, without those of images; of opts, only Literal and the number of Images
-// count. The prompt may have more than the context.
+// PromptTokens returns the tokens of a prompt that Prompt made, without those of images; of opts,
+// only Literal and the number of Images count. The prompt may have more than the context.
 func (g *Generator) PromptTokens(prompt string, opts GenerateOptions) ([]int, error) {
 	e, err := g.tokenizer.Encode(g.reader.spell(prompt, len(opts.Images)), g.marked(plainTokens, &opts))
 	if err != nil {
@@ -160,13 +160,15 @@ func (g *Generator) marked(o tokenizer.Options, opts *GenerateOptions) tokenizer
 	return o
 }
 
-// SamplingFrom returns the name of what says how tokens are chosen: the file generation_config.json or config.json of a folder, or
-// general.sampling, the keys of a GGUF file. It returns "" for a GGUF file without such keys: then Defaults is greedy, and programs
-// choose what they sample with, as llama.cpp, Ollama and avoformer's server do.
+// SamplingFrom returns the name of what says how tokens are chosen: the file generation_config.json
+// or config.json of a folder, or general.sampling, the keys of a GGUF file. It returns "" for a
+// GGUF file without such keys: then Defaults is greedy, and programs choose what they sample with,
+// as llama.cpp, Ollama and avoformer's server do.
 func (g *Generator) SamplingFrom() string { return g.settings.From }
 
-// Defaults returns the options that the folder's generation_config.json states, or the keys general.sampling of a GGUF file; an error if
-// they ask for a kind of sampling that is not supported.
+// Defaults returns the options that the folder's generation_config.json states, or the keys
+// general.sampling of a GGUF file; an error if they ask for a kind of sampling that is not
+// supported.
 func (g *Generator) Defaults() (GenerateOptions, error) { return defaultsOf(g.settings) }
 
 func (g *Generator) pieces(ctx context.Context, prompt func() ([]int, error), opts GenerateOptions) iter.Seq2[Piece, error] {
@@ -186,7 +188,8 @@ func (g *Generator) pieces(ctx context.Context, prompt func() ([]int, error), op
 	}
 }
 
-// whole is pieces, with a fault.ErrCut after the last one if it ended before what a grammar asks for was whole.
+// whole is pieces, with a fault.ErrCut after the last one if it ended before what a grammar asks
+// for was whole.
 func (g *Generator) whole(ctx context.Context, prompt func() ([]int, error), opts GenerateOptions) iter.Seq2[Piece, error] {
 	if opts.Grammar == nil {
 		return g.pieces(ctx, prompt, opts)

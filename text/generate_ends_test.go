@@ -79,7 +79,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestEndsRefused: options that contradict one another are errors, as are ids outside the vocabulary.
+// TestEndsRefused: options that contradict one another are errors, as are ids outside the
+// vocabulary.
 func TestEndsRefused(t *testing.T) {
 	g := tftest.Must(OpenGenerator("testdata/generate", Options{}))(t)
 	re := tftest.Must(grammar.Regexp("a*"))(t)

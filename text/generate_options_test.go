@@ -21,8 +21,9 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// TestNamedAdapter: texts with and without an adapter are generated at the same time. Each text with an adapter is that of a
-// model with the adapter in its weights, each text without one that of the model.
+// TestNamedAdapter: texts with and without an adapter are generated at the same time. Each text
+// with an adapter is that of a model with the adapter in its weights, each text without one that of
+// the model.
 func TestNamedAdapter(t *testing.T) {
 	const dir = "testdata/generate"
 	modules := map[string][2]int{"model.layers.0.self_attn.v_proj": {16, 32}, "model.layers.1.mlp.gate_proj": {48, 32}, "model.layers.1.mlp.down_proj": {32, 48}}
@@ -62,8 +63,8 @@ func TestNamedAdapter(t *testing.T) {
 	}
 }
 
-// TestGrammar: texts follow the grammar of a schema or a regular expression, drawn ones too; those that MaxTokens cuts
-// begin as one does.
+// TestGrammar: texts follow the grammar of a schema or a regular expression, drawn ones too; those
+// that MaxTokens cuts begin as one does.
 func TestGrammar(t *testing.T) {
 	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
@@ -169,7 +170,8 @@ func TestPenalties(t *testing.T) {
 	}
 }
 
-// TestDraft: a draft model changes no text. Drafts that do not fit or do not exist are refused, and other pipelines refuse all drafts.
+// TestDraft: a draft model changes no text. Drafts that do not fit or do not exist are refused, and
+// other pipelines refuse all drafts.
 func TestDraft(t *testing.T) {
 	const dir = "testdata/generate"
 	plain, err := OpenGenerator(dir, Options{})

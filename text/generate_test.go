@@ -162,7 +162,8 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// TestTranslateTogether: texts of simultaneous calls share the decoder's steps, and each result is that of a call of its own.
+// TestTranslateTogether: texts of simultaneous calls share the decoder's steps, and each result is
+// that of a call of its own.
 func TestTranslateTogether(t *testing.T) {
 	tr, err := OpenTranslator("testdata/translate", Options{})
 	if err != nil {
@@ -343,8 +344,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestLanguageBeyondVocabulary: a token of a language that the model does not have is never
-// the most likely one.
+// TestLanguageBeyondVocabulary: a token of a language that the model does not have is never the
+// most likely one.
 func TestLanguageBeyondVocabulary(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcribe/tokenizer.json")
 	if err != nil {

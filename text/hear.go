@@ -14,10 +14,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Characters returns the text that a model hears, with times, in the smallest parts that the model writes. Of a model of CTC such as wav2vec 2.0 it is
-// characters, as transformers gives them with output_char_offsets: spaces between words are characters too. Of Parakeet it is pieces of
-// words, which begin with a space where a word begins. Long sound is heard in the
-// windows that [Transcriber.Transcribe] describes. Another model is an error that matches fault.ErrInput.
+// Characters returns the text that a model hears, with times, in the smallest parts that the model
+// writes. Of a model of CTC such as wav2vec 2.0 it is characters, as transformers gives them with
+// output_char_offsets: spaces between words are characters too. Of Parakeet it is pieces of words,
+// which begin with a space where a word begins. Long sound is heard in the windows that
+// [Transcriber.Transcribe] describes. Another model is an error that matches fault.ErrInput.
 func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segment, error) {
 	if t.script == nil {
 		return nil, check.Errorf(fault.ErrInput, "the model writes no characters")
@@ -46,8 +47,8 @@ func (t *Transcriber) spell(ctx context.Context, samples []float32, opts Transcr
 	}
 }
 
-// hear returns the speech heard in samples, in the smallest parts. After each window except the last, it hands the parts so far to each,
-// unless each is nil, and ends when each returns false.
+// hear returns the speech heard in samples, in the smallest parts. After each window except the
+// last, it hands the parts so far to each, unless each is nil, and ends when each returns false.
 func (t *Transcriber) hear(ctx context.Context, samples []float32, opts TranscribeOptions, each func(so []speech.Segment) bool) ([]speech.Segment, error) {
 	for name, given := range map[string]bool{"Language": opts.Language != "", "Translate": opts.Translate, "Beams": opts.Beams > 1, "MaxTokens": opts.MaxTokens > 0} {
 		if given {
@@ -79,7 +80,8 @@ func (t *Transcriber) hear(ctx context.Context, samples []float32, opts Transcri
 	return heard.All(), nil
 }
 
-// An ear listens to several windows at the same time and returns, window by window, a function that adds to the text heard.
+// An ear listens to several windows at the same time and returns, window by window, a function that
+// adds to the text heard.
 type ear func(ws *models.Workspace, w speech.Window) (then func(ws *models.Workspace) error, err error)
 
 // newEar returns the ear for a number of samples.
@@ -135,7 +137,8 @@ func (t *Transcriber) listen(ws *models.Workspace, w speech.Window) (tokens []in
 	return tokens, nil
 }
 
-// listenRows is the number of hidden states whose logits are computed at a time, which bounds their memory.
+// listenRows is the number of hidden states whose logits are computed at a time, which bounds their
+// memory.
 const listenRows = 256
 
 // hidden returns the hidden states that count in a window, [To-From, D], in memory of ws.

@@ -29,8 +29,8 @@ func repeated(t *testing.T, sound string, n int) []float32 {
 	return all
 }
 
-// TestWindows compares text and times of sound that is heard in windows with those of transformers' pipeline with
-// chunk_length_s=30, and the pieces of the text with the whole.
+// TestWindows compares text and times of sound that is heard in windows with those of transformers'
+// pipeline with chunk_length_s=30, and the pieces of the text with the whole.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	var want struct {
@@ -79,7 +79,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// passes records how many samples each pass of a model has, and how far their variance is from 1 at most.
+// passes records how many samples each pass of a model has, and how far their variance is from 1 at
+// most.
 type passes struct {
 	models.AudioEncoder
 	samples []int
@@ -96,8 +97,8 @@ func (p *passes) EncodeAudio(ws *models.Workspace, dst, samples []float32, sound
 	return p.AudioEncoder.EncodeAudio(ws, dst, samples, sounds, frames)
 }
 
-// TestWindowLengths: sound of one window is heard at once, and no pass hears more than a window, which bounds its memory. Each
-// is normalized by itself.
+// TestWindowLengths: sound of one window is heard at once, and no pass hears more than a window,
+// which bounds its memory. Each is normalized by itself.
 func TestWindowLengths(t *testing.T) {
 	t.Parallel()
 	tr, err := OpenTranscriber("testdata/characters", Options{Threads: 1}) // for passes in order
@@ -144,9 +145,9 @@ func TestWindowsCancelled(t *testing.T) {
 	}
 }
 
-// TestSoundAccount gives each field of the classes of feature extractors a value that no class has as its default, and null: it
-// is an error that names the field, unless the field has no effect or null is a value of it. A field that the class does not
-// have is a warning.
+// TestSoundAccount gives each field of the classes of feature extractors a value that no class has
+// as its default, and null: it is an error that names the field, unless the field has no effect or
+// null is a value of it. A field that the class does not have is a warning.
 func TestSoundAccount(t *testing.T) {
 	t.Parallel()
 	for class, c := range map[string]struct{ folder, idle, null string }{

@@ -45,8 +45,8 @@ func openImages(fsys fs.FS, r record, o Options) (images, error) {
 	return images{f, p, vision.NewDecoder(f.options.MaxPixels)}, nil
 }
 
-// each encodes image files, several at a time where there are as many as threads, and hands the hidden states of each,
-// [rows, D], to use.
+// each encodes image files, several at a time where there are as many as threads, and hands the
+// hidden states of each, [rows, D], to use.
 func (m *images) each(ctx context.Context, files [][]byte, use func(ws *models.Workspace, i int, x []float32, batch models.Batch) error) error {
 	at, err := m.queue.Each(ctx, len(files), func(ws *models.Workspace, i int) error {
 		return m.one(ws, files[i], func(x []float32, batch models.Batch) error { return use(ws, i, x, batch) })
@@ -105,8 +105,8 @@ func openImageClassifier(fsys fs.FS, o Options) (*ImageClassifier, error) {
 	return &ImageClassifier{m}, nil
 }
 
-// Classify returns all labels of each image file with their probabilities, the best first. Files are JPEG,
-// PNG, WebP, BMP, TIFF or GIF; of a GIF the first image counts.
+// Classify returns all labels of each image file with their probabilities, the best first. Files
+// are JPEG, PNG, WebP, BMP, TIFF or GIF; of a GIF the first image counts.
 func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Label, error) {
 	out := make([][]Label, len(files))
 	err := c.logits(ctx, files, func(i int, y []float32) {
@@ -119,8 +119,8 @@ func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Lab
 	return out, nil
 }
 
-// Logits returns the model's logits for each image file, [len(files)][labels], in the order of [ImageClassifier.Labels]: probabilities
-// are its softmax.
+// Logits returns the model's logits for each image file, [len(files)][labels], in the order of
+// [ImageClassifier.Labels]: probabilities are its softmax.
 func (c *ImageClassifier) Logits(ctx context.Context, files [][]byte) ([][]float32, error) {
 	out := make([][]float32, len(files))
 	if err := c.logits(ctx, files, func(i int, y []float32) { out[i] = y }); err != nil {
@@ -147,8 +147,8 @@ func (c *ImageClassifier) logits(ctx context.Context, files [][]byte, use func(i
 	})
 }
 
-// ImageEmbedder turns images into vectors: the model's pooled output, such as
-// CLIP's projection, or else the hidden state of the first token.
+// ImageEmbedder turns images into vectors: the model's pooled output, such as CLIP's projection, or
+// else the hidden state of the first token.
 type ImageEmbedder struct{ images }
 
 // KindImageEmbedder is the kind of an [ImageEmbedder].
@@ -180,8 +180,8 @@ func (e *ImageEmbedder) Dim() int {
 	return e.model.Image.Dim()
 }
 
-// Embed returns the vector of each image file, of the kinds that [ImageClassifier] takes, as the model
-// makes it: not scaled to length 1.
+// Embed returns the vector of each image file, of the kinds that [ImageClassifier] takes, as the
+// model makes it: not scaled to length 1.
 func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32, error) {
 	out := make([][]float32, len(files))
 	err := e.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {

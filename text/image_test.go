@@ -37,8 +37,8 @@ func (s *sideBySide) EncodeImages(ws *models.Workspace, dst, pixels []float32, i
 	return s.ImageEncoder.EncodeImages(ws, dst, pixels, images, h, w)
 }
 
-// TestImagesSideBySide embeds six images on three threads: three at a time, on a thread each, with the bits of one on all
-// threads. Of images that cannot be read the first is named.
+// TestImagesSideBySide embeds six images on three threads: three at a time, on a thread each, with
+// the bits of one on all threads. Of images that cannot be read the first is named.
 func TestImagesSideBySide(t *testing.T) {
 	t.Parallel()
 	m, err := OpenImageClassifier("testdata/image", Options{Threads: 3})

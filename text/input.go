@@ -1,4 +1,5 @@
-// This file has the inputs of a call: texts, pairs or tokens, the handling of texts that are too long, and the counts.
+// This file has the inputs of a call: texts, pairs or tokens, the handling of texts that are too
+// long, and the counts.
 
 package text
 
@@ -21,8 +22,9 @@ type Input struct {
 	Text   string
 	Second string // of a pair
 	Pair   bool
-	// IDs, unless nil, are tokens in place of a text, as the model gets them: special tokens and prompts
-	// are not added, nothing is cut off, and more than the model takes are a fault.ErrTooLong.
+	// IDs, unless nil, are tokens in place of a text, as the model gets them: special tokens and
+	// prompts are not added, nothing is cut off, and more than the model takes are a
+	// fault.ErrTooLong.
 	IDs []int
 }
 
@@ -55,8 +57,8 @@ func Pairs(pairs ...[2]string) []Input {
 	return in
 }
 
-// Results has an output for each input of a call, in the order of the inputs, and the counts. It is empty if the
-// call returns an error.
+// Results has an output for each input of a call, in the order of the inputs, and the counts. It is
+// empty if the call returns an error.
 type Results[T any] struct {
 	Outputs []T
 	Counts
@@ -72,12 +74,14 @@ func results[T any](outputs []T, counts Counts, err error) (Results[T], error) {
 
 // InputOptions says how a call takes its inputs. The zero value is as the pipeline was opened.
 type InputOptions struct {
-	// Long says how inputs of too many tokens are handled. LongSplit is possible only if the pipeline was opened with it.
+	// Long says how inputs of too many tokens are handled. LongSplit is possible only if the
+	// pipeline was opened with it.
 	Long Long
 	// TruncateLeft cuts off the beginning of texts that are too long, instead of the end.
 	TruncateLeft bool
-	// Progress, unless nil, is called after each input that is done, with the number of those that are and of all: in order,
-	// by one goroutine at a time, which other inputs may wait for, and not after the call has returned.
+	// Progress, unless nil, is called after each input that is done, with the number of those that
+	// are and of all: in order, by one goroutine at a time, which other inputs may wait for, and
+	// not after the call has returned.
 	Progress func(done, all int) `json:"-"`
 
 	strategy tokenizer.Strategy // which text of a pair is cut
@@ -114,7 +118,8 @@ func (c Counts) CutInputs() (n int) {
 	return n
 }
 
-// CutAt returns the number of tokens at which inputs were cut, the largest if there are several, and 0 if no input was cut.
+// CutAt returns the number of tokens at which inputs were cut, the largest if there are several,
+// and 0 if no input was cut.
 func (c Counts) CutAt() (tokens int) {
 	for i, cut := range c.Cut {
 		if cut {
@@ -134,8 +139,9 @@ func (c Counts) SplitInputs() (n int) {
 	return n
 }
 
-// serveInputs does a call for inputs, each with the prompt before its text, and counts them. The call's size,
-// texts and splitter are set here; limit is the most tokens of an input, 0 for no limit.
+// serveInputs does a call for inputs, each with the prompt before its text, and counts them. The
+// call's size, texts and splitter are set here; limit is the most tokens of an input, 0 for no
+// limit.
 func (f *base) serveInputs(ctx context.Context, c *queue.Call, inputs []Input, prompt string, limit int, tokens tokenizer.Options, o InputOptions) (Counts, error) {
 	if err := f.checkInputs(inputs, limit); err != nil {
 		return Counts{}, err
@@ -239,8 +245,8 @@ func (f *base) checkInputs(inputs []Input, limit int) error {
 	return nil
 }
 
-// splitterFor is splitter with the settings of a call instead of those that the pipeline was
-// opened with.
+// splitterFor is splitter with the settings of a call instead of those that the pipeline was opened
+// with.
 func (f *base) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (windows.Splitter, error) {
 	how := f.how(limit, tokens)
 	how.Strategy, how.Left = o.strategy, o.TruncateLeft
@@ -268,8 +274,8 @@ func (f *base) fromStates(use func(ws *models.Workspace, x []float32, in models.
 	}
 }
 
-// headOf returns a computation of a head's output for each window: one result, or with perToken one for each
-// token, [tokens, results].
+// headOf returns a computation of a head's output for each window: one result, or with perToken one
+// for each token, [tokens, results].
 func (f *base) headOf(head models.Head, perToken bool) queue.Computation {
 	return f.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 		rows := func(window int) int { return window } // of results, before those of a window

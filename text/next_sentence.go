@@ -13,7 +13,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// NextSentence says how likely it is that a text follows another one, with a model of BERT's second task (Devlin et al., 2019).
+// NextSentence says how likely it is that a text follows another one, with a model of BERT's second
+// task (Devlin et al., 2019).
 type NextSentence struct{ *base }
 
 // KindNextSentence is the kind of a [NextSentence].
@@ -43,7 +44,8 @@ func openNextSentence(fsys fs.FS, o Options) (*NextSentence, error) {
 	return &NextSentence{f}, nil
 }
 
-// Follows returns for each pair the probability that its second text follows the first. A single text is a fault.ErrInput.
+// Follows returns for each pair the probability that its second text follows the first. A single
+// text is a fault.ErrInput.
 func (s *NextSentence) Follows(ctx context.Context, pairs []Input, o InputOptions) (Results[float32], error) {
 	out := make([]float32, len(pairs))
 	counts, err := s.logits(ctx, pairs, o, func(i int, logits []float32) {
@@ -53,7 +55,8 @@ func (s *NextSentence) Follows(ctx context.Context, pairs []Input, o InputOption
 	return results(out, counts, err)
 }
 
-// Logits returns the two logits of each pair: that its second text follows the first, and that it does not.
+// Logits returns the two logits of each pair: that its second text follows the first, and that it
+// does not.
 func (s *NextSentence) Logits(ctx context.Context, pairs []Input, o InputOptions) (Results[[2]float32], error) {
 	out := make([][2]float32, len(pairs))
 	counts, err := s.logits(ctx, pairs, o, func(i int, logits []float32) { out[i] = [2]float32(logits) })

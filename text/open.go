@@ -66,7 +66,8 @@ func OpenKind(kind Kind, dir string, o Options) (Pipeline, error) {
 	return openIn(dir, o, r.open)
 }
 
-// FootprintOf returns the memory that the model in a folder would take in a pipeline of a kind. It reads only the headers of its files.
+// FootprintOf returns the memory that the model in a folder would take in a pipeline of a kind. It
+// reads only the headers of its files.
 func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	r, err := recordOf(kind)
 	if err != nil {
@@ -92,8 +93,9 @@ func FootprintOf(kind Kind, dir string, o Options) (models.Footprint, error) {
 	return o.footprint(r.KindInfo, m, shares), nil
 }
 
-// KindOf returns the kind of a folder as its small files say, without its weights: an Embedder or a Reranker if its modules.json makes
-// vectors of texts or scores of pairs, and else what models.UseOf says of its config.json, or models.UseOfGGUF of a GGUF file. Where a folder serves
+// KindOf returns the kind of a folder as its small files say, without its weights: an Embedder or a
+// Reranker if its modules.json makes vectors of texts or scores of pairs, and else what
+// models.UseOf says of its config.json, or models.UseOfGGUF of a GGUF file. Where a folder serves
 // several, such as a decoder with a modules.json, it is the one that its authors added.
 func KindOf(dir string) (Kind, error) {
 	fsys, err := folder.FS(dir)

@@ -18,7 +18,8 @@ import (
 // PageOptions says how the image of a page becomes text.
 type PageOptions struct {
 	GenerateOptions // without Images
-	// Prompt is the question to the model; "" asks it to convert the page, in the words of granite-docling.
+	// Prompt is the question to the model; "" asks it to convert the page, in the words of
+	// granite-docling.
 	Prompt string
 	// DocTags leaves the text as the model writes it.
 	DocTags bool
@@ -27,8 +28,9 @@ type PageOptions struct {
 // convertPage is the prompt that SmolDocling and granite-docling were trained with.
 const convertPage = "Convert this page to docling."
 
-// Page yields the text of the file of a page's image, as Markdown: each heading, paragraph, list or table as soon as it has ended. The model
-// has to write DocTags, as granite-docling does, and to be opened with models.Options.Images; otherwise the error matches fault.ErrOption.
+// Page yields the text of the file of a page's image, as Markdown: each heading, paragraph, list or
+// table as soon as it has ended. The model has to write DocTags, as granite-docling does, and to be
+// opened with models.Options.Images; otherwise the error matches fault.ErrOption.
 func (g *Generator) Page(ctx context.Context, file []byte, o PageOptions) iter.Seq2[Piece, error] {
 	tags, err := g.documentTags()
 	var prompt string

@@ -28,9 +28,9 @@ func statusMiB(b *testing.B, field string) float64 {
 	return float64(kb) / 1024
 }
 
-// BenchmarkPeakMemory reports by how many MiB the process grows, at its peak, over the loaded model while one caller
-// embeds 256 texts, twice. The number of threads is that of -cpu; run each case in a process of its own, since memory
-// of the case before counts as loaded.
+// BenchmarkPeakMemory reports by how many MiB the process grows, at its peak, over the loaded model
+// while one caller embeds 256 texts, twice. The number of threads is that of -cpu; run each case in
+// a process of its own, since memory of the case before counts as loaded.
 func BenchmarkPeakMemory(b *testing.B) {
 	texts := repeat(256, func(i int) int { return 10 + i*i%110 })
 	for _, c := range []struct {

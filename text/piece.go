@@ -16,16 +16,18 @@ import (
 // Piece is the next part of a text that is being generated.
 type Piece struct {
 	Text string // that is certain
-	// Tokens are those that came since the last piece, the one that ended the text left out. Where the text
-	// may still become another, as within a character, it comes with a later piece.
+	// Tokens are those that came since the last piece, the one that ended the text left out. Where
+	// the text may still become another, as within a character, it comes with a later piece.
 	Tokens []generation.Choice
-	// Finish says why the text ended: it is FinishNone but in the last piece, in which there may be no text.
+	// Finish says why the text ended: it is FinishNone but in the last piece, in which there may be
+	// no text.
 	Finish generation.Finish
 	Stop   string       // in the last piece: which of the stop strings ended the text; "": none
 	Usage  answer.Usage // what was counted, in the last piece, and in one that comes with an error
 }
 
-// Collect joins what Generate, Chat, Stream or Transcribe yields: all of its text and tokens, and what the last piece says.
+// Collect joins what Generate, Chat, Stream or Transcribe yields: all of its text and tokens, and
+// what the last piece says.
 func Collect(pieces iter.Seq2[Piece, error]) (Piece, error) {
 	var all Piece
 	var b strings.Builder

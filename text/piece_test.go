@@ -15,8 +15,8 @@ import (
 
 const prompt = "the quick brown fox"
 
-// TestPieces: pieces join to the text that Generate gives, with the tokens that Tokens gives, their probabilities and
-// what the text took.
+// TestPieces: pieces join to the text that Generate gives, with the tokens that Tokens gives, their
+// probabilities and what the text took.
 func TestPieces(t *testing.T) {
 	g, err := OpenGenerator("testdata/generate", Options{})
 	if err != nil {
@@ -77,8 +77,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestGeneratorOfMany: goroutines that generate with one generator get what each gets alone, and a prompt that begins as
-// one before computes the rest.
+// TestGeneratorOfMany: goroutines that generate with one generator get what each gets alone, and a
+// prompt that begins as one before computes the rest.
 func TestGeneratorOfMany(t *testing.T) {
 	g, err := OpenGenerator("testdata/generate", Options{Threads: 2, CacheMemory: 1 << 20})
 	if err != nil {

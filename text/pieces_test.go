@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// hears compares text, pieces of words and words of a folder whose model writes pieces, of sound of one window and of several.
+// hears compares text, pieces of words and words of a folder whose model writes pieces, of sound of
+// one window and of several.
 func hears(t *testing.T, folder string) {
 	t.Helper()
 	var want struct {

@@ -20,11 +20,11 @@ type Pipeline interface {
 	Kind() Kind
 	// Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
 	Tokenizer() *tokenizer.Tokenizer
-	// MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
-	// it; 0: no limit.
+	// MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts,
+	// splits or refuses it; 0: no limit.
 	MaxTokens() int
-	// Fingerprint is a short string for everything that results depend on beside the input. The first call reads all
-	// files of the model.
+	// Fingerprint is a short string for everything that results depend on beside the input. The
+	// first call reads all files of the model.
 	Fingerprint(ctx context.Context) (string, error)
 	// Footprint is the memory of the model.
 	Footprint() models.Footprint
@@ -32,13 +32,13 @@ type Pipeline interface {
 	Totals() Totals
 	// Replicas are the copies of the model's execution, one without the option of that name.
 	Replicas() []ReplicaInfo
-	// Warm computes something small, so that the first call does not wait for what is made once, and a model that fails
-	// does so before.
+	// Warm computes something small, so that the first call does not wait for what is made once,
+	// and a model that fails does so before.
 	Warm(ctx context.Context) error
 }
 
-// Totals has the counts of all calls of a pipeline so far: texts that failed are not counted, nor are
-// texts that are generated.
+// Totals has the counts of all calls of a pipeline so far: texts that failed are not counted, nor
+// are texts that are generated.
 type Totals struct {
 	Inputs uint64 // texts, pairs and lists of tokens
 	Tokens uint64
@@ -46,8 +46,8 @@ type Totals struct {
 	Split  uint64 // inputs that were computed as several windows
 }
 
-// record describes a kind and opens its pipelines. The file of each pipeline has the record of its kind. It is returned by a
-// function, because a variable would depend on its own initialisation.
+// record describes a kind and opens its pipelines. The file of each pipeline has the record of its
+// kind. It is returned by a function, because a variable would depend on its own initialisation.
 type record struct {
 	KindInfo
 	kind Kind
@@ -55,7 +55,8 @@ type record struct {
 	open func(fsys fs.FS, o Options) (Pipeline, error)
 	// lacks completes the error for a model that does not serve the use: "has no head for ...".
 	lacks string
-	// wordless reports whether a model needs no tokenizer. If it is nil, all models of the kind need one.
+	// wordless reports whether a model needs no tokenizer. If it is nil, all models of the kind
+	// need one.
 	wordless func(m *models.Model) bool
 }
 
@@ -98,8 +99,8 @@ func openIn[P any](dir string, o Options, open func(fs.FS, Options) (P, error)) 
 // hello is a text to warm pipelines with.
 const hello = "Hello, world."
 
-// warmed returns the error of what Warm computes. That the model refuses the text, or wants an option, such as a language, is not one: the
-// model is there.
+// warmed returns the error of what Warm computes. That the model refuses the text, or wants an
+// option, such as a language, is not one: the model is there.
 func warmed(err error) error {
 	if errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrOption) {
 		return nil

@@ -234,7 +234,8 @@ func TestAnswerQuestions(t *testing.T) {
 	}
 }
 
-// TestWeightFormats holds one layer in int8: its weights alone, and vectors between those of float32 and of int8.
+// TestWeightFormats holds one layer in int8: its weights alone, and vectors between those of
+// float32 and of int8.
 func TestWeightFormats(t *testing.T) {
 	const dir = "testdata/embed"
 	embed := func(o models.Options) (*Embedder, []float32) {
@@ -280,8 +281,9 @@ func TestWeightFormats(t *testing.T) {
 	}
 }
 
-// TestWarm wants Warm to compute something with pipelines of every kind, and to return the error of what it computes: with a
-// context that has ended, the cause. Totals show that texts were computed. They count no images, sounds and prompts.
+// TestWarm wants Warm to compute something with pipelines of every kind, and to return the error of
+// what it computes: with a context that has ended, the cause. Totals show that texts were computed.
+// They count no images, sounds and prompts.
 func TestWarm(t *testing.T) {
 	t.Parallel()
 	why := errors.New("the shop closes")
@@ -307,7 +309,8 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-// folderFor returns a folder for pipelines of a kind: one that KindOf finds to be of it, or else the first whose model has what the kind needs.
+// folderFor returns a folder for pipelines of a kind: one that KindOf finds to be of it, or else
+// the first whose model has what the kind needs.
 func folderFor(t *testing.T, kind Kind) string {
 	t.Helper()
 	entries, err := os.ReadDir("testdata")

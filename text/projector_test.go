@@ -13,8 +13,9 @@ import (
 
 const projectorFolders = "../models/testdata/gguf-images/" // GGUF files of the models in readingFolders, each with its encoder of images
 
-// TestProjector: GGUF files whose encoder of images is a file next to them answer as the folder that they were made of. Files of LFM2-VL do not say
-// how images are cut, and are read as published models cut them.
+// TestProjector: GGUF files whose encoder of images is a file next to them answer as the folder
+// that they were made of. Files of LFM2-VL do not say how images are cut, and are read as published
+// models cut them.
 func TestProjector(t *testing.T) {
 	t.Parallel()
 	for name, processor := range map[string]string{

@@ -17,14 +17,16 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// QuestionAnswerer finds the part of a text that answers a question (extractive question answering).
+// QuestionAnswerer finds the part of a text that answers a question (extractive question
+// answering).
 type QuestionAnswerer struct{ *base }
 
 // Span is a part of a text that answers a question.
 type Span struct {
 	Answer string  `json:"answer"`
 	Score  float32 `json:"score"`
-	// Start and End are the part's bytes, text[Start:End]; StartChar and EndChar its characters (code points).
+	// Start and End are the part's bytes, text[Start:End]; StartChar and EndChar its characters
+	// (code points).
 	Start     int `json:"-"`
 	End       int `json:"-"`
 	StartChar int `json:"start"`
@@ -34,7 +36,8 @@ type Span struct {
 // Question is a question about a text.
 type Question struct{ Question, Text string }
 
-// AnswerOptions says which answers are looked for. The zero value is as transformers' pipeline (of its versions before 5) does.
+// AnswerOptions says which answers are looked for. The zero value is as transformers' pipeline (of
+// its versions before 5) does.
 type AnswerOptions struct {
 	InputOptions
 	Best      int // answers of a question; 0 is 1
@@ -52,8 +55,9 @@ func questionAnswerer() record {
 	}
 }
 
-// OpenQuestionAnswerer opens the model in a folder. Texts of more tokens than the model takes, or than 384, are split into windows,
-// which share 128 tokens, or a half if that is less; options say otherwise.
+// OpenQuestionAnswerer opens the model in a folder. Texts of more tokens than the model takes, or
+// than 384, are split into windows, which share 128 tokens, or a half if that is less; options say
+// otherwise.
 func OpenQuestionAnswerer(dir string, o Options) (*QuestionAnswerer, error) {
 	return openIn(dir, o, openQuestionAnswerer)
 }
@@ -76,10 +80,10 @@ func openQuestionAnswerer(fsys fs.FS, o Options) (*QuestionAnswerer, error) {
 	return &QuestionAnswerer{f}, nil
 }
 
-// Answer returns the best answers to each question, the best first. The score of a run of tokens is the probability of its first
-// times that of its last, among the tokens of the text in a window. Of the 2*Best+10 best runs of each window those
-// that are the same words, except for upper and lower case, are one answer with the sum of their scores. A text without
-// tokens has none.
+// Answer returns the best answers to each question, the best first. The score of a run of tokens is
+// the probability of its first times that of its last, among the tokens of the text in a window. Of
+// the 2*Best+10 best runs of each window those that are the same words, except for upper and lower
+// case, are one answer with the sum of their scores. A text without tokens has none.
 func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o AnswerOptions) (Results[[]Span], error) {
 	if o.Best < 0 || o.MaxTokens < 0 {
 		return Results[[]Span]{}, fmt.Errorf("%w: Best %d, MaxTokens %d, want at least 0", fault.ErrInput, o.Best, o.MaxTokens)
@@ -163,8 +167,8 @@ func (a *QuestionAnswerer) spans(found []Span, text string, e *tokenizer.Encodin
 	return found
 }
 
-// probabilities returns the probabilities of an answer's start, or with which = 1 of its end, at the tokens of the text. The classifying
-// token takes its share, but is not a token of the text.
+// probabilities returns the probabilities of an answer's start, or with which = 1 of its end, at
+// the tokens of the text. The classifying token takes its share, but is not a token of the text.
 func (a *QuestionAnswerer) probabilities(e *tokenizer.Encoding, logits []float32, which int, inside []bool) []float32 {
 	class, ok := a.tokenizer.TokenID(a.tokenizer.Config().Special["cls_token"])
 	p := make([]float32, len(inside))

@@ -86,7 +86,8 @@ func sameBits(t *testing.T, what string, got, want [][]float32) {
 	}
 }
 
-// TestQueueBits wants the bits that each text has by itself, on any number of threads and whatever calls come together.
+// TestQueueBits wants the bits that each text has by itself, on any number of threads and whatever
+// calls come together.
 func TestQueueBits(t *testing.T) {
 	ctx := context.Background()
 	texts := make([]string, 600) // several pages
@@ -130,7 +131,8 @@ func TestQueueBits(t *testing.T) {
 	}
 }
 
-// TestQueuePipelines shares pipelines that share nothing with each other, under the race detector too.
+// TestQueuePipelines shares pipelines that share nothing with each other, under the race detector
+// too.
 func TestQueuePipelines(t *testing.T) {
 	ctx := context.Background()
 	c, err := OpenClassifier("testdata/classify", Options{Threads: 2, BatchTokens: 40})
@@ -246,8 +248,8 @@ func TestCancelMany(t *testing.T) {
 	}
 }
 
-// peak returns the most bytes of the heap that are in use while f runs, beyond those before. It runs until it has been looked at
-// often enough.
+// peak returns the most bytes of the heap that are in use while f runs, beyond those before. It
+// runs until it has been looked at often enough.
 func peak(f func()) int {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() int {

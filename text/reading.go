@@ -26,8 +26,9 @@ import (
 type imageReader struct {
 	images
 	placeholder string // the token that stands for an image in a prompt
-	// spelled is the text of an image, for models whose templates write only begin, the first token of it: its edges become tokens together with
-	// the text around it. "": templates write the placeholder.
+	// spelled is the text of an image, for models whose templates write only begin, the first token
+	// of it: its edges become tokens together with the text around it. "": templates write the
+	// placeholder.
 	begin, spelled string
 	recent         recentImages
 }
@@ -59,7 +60,8 @@ func (r *imageRead) bytes() (n int) {
 	return n
 }
 
-// newImageReader returns the reader of images of a folder; nil if its model was opened without its encoder of images.
+// newImageReader returns the reader of images of a folder; nil if its model was opened without its
+// encoder of images.
 func newImageReader(f *base) (*imageReader, error) {
 	if f.model.Images == nil {
 		return nil, nil
@@ -110,7 +112,8 @@ func (r *imageReader) spell(prompt string, images int) string {
 // processorFile is the configuration of all that a model reads.
 const processorFile = "processor_config.json"
 
-// processorConfig returns the text of that file, or what a file of the model says in its place; nil if there is none.
+// processorConfig returns the text of that file, or what a file of the model says in its place; nil
+// if there is none.
 func processorConfig(f *base) ([]byte, error) {
 	if said := f.model.Images.Processor; said != nil {
 		return said, nil
@@ -122,8 +125,8 @@ func processorConfig(f *base) ([]byte, error) {
 	return text, nil
 }
 
-// fits returns an error unless the model takes the pixels that p makes, and prompts have what p writes around them. file is that of p, and all the
-// text of processor_config.json.
+// fits returns an error unless the model takes the pixels that p makes, and prompts have what p
+// writes around them. file is that of p, and all the text of processor_config.json.
 func fits(f *base, all []byte, p *vision.Processor, file string) error {
 	const of, usual = processorFile, 169 // transformers' default
 	config := struct {
@@ -172,7 +175,8 @@ func fits(f *base, all []byte, p *vision.Processor, file string) error {
 	return nil
 }
 
-// imageConfig returns the configuration of a folder's images, and its file: a part of all, the text of processor_config.json, or the file of images alone.
+// imageConfig returns the configuration of a folder's images, and its file: a part of all, the text
+// of processor_config.json, or the file of images alone.
 func imageConfig(fsys fs.FS, all []byte) (file string, config []byte, err error) {
 	file = processorFile
 	var parts struct {
@@ -193,8 +197,8 @@ func imageConfig(fsys fs.FS, all []byte) (file string, config []byte, err error)
 	return file, config, nil
 }
 
-// read puts images into a prompt: the placeholder of each becomes as many as the image has soft tokens, between the tokens around the parts
-// of an image.
+// read puts images into a prompt: the placeholder of each becomes as many as the image has soft
+// tokens, between the tokens around the parts of an image.
 func (g *Generator) read(ctx context.Context, prompt []int, files [][]byte) ([]int, []models.Soft, error) {
 	r := g.reader
 	if r != nil && slices.ContainsFunc(prompt, func(t int) bool { return slices.Contains(r.model.Images.Videos, t) }) {
@@ -282,7 +286,8 @@ func (r *imageReader) compute(ctx context.Context, file []byte, before int) (*im
 	return read, err
 }
 
-// picture decodes an image file, and notes in read how many soft tokens it has, and the tokens around them.
+// picture decodes an image file, and notes in read how many soft tokens it has, and the tokens
+// around them.
 func (r *imageReader) picture(file []byte, read *imageRead) (picture *vision.Picture, err error) {
 	err = r.decoder.Use(file, func(m *vision.RGB) (err error) {
 		picture, err = r.processor.Picture(m)
@@ -331,8 +336,9 @@ func (r *imageReader) around(p *vision.Picture) ([][]int, error) {
 	return around, nil
 }
 
-// ImageTokens returns the number of tokens that the file of an image adds to a prompt that has its placeholder, without computing what they
-// are. Errors are those of [Generator.Generate] with the file as the only one of [GenerateOptions].Images.
+// ImageTokens returns the number of tokens that the file of an image adds to a prompt that has its
+// placeholder, without computing what they are. Errors are those of [Generator.Generate] with the
+// file as the only one of [GenerateOptions].Images.
 func (g *Generator) ImageTokens(file []byte) (int, error) {
 	if g.reader == nil {
 		return 0, errNoReader(1)
@@ -351,7 +357,8 @@ func errNoReader(files int) error {
 	return check.Option("Images", files, "the model reads none, or was opened without models.Options.Images")
 }
 
-// recentImages are the soft tokens of images that were read last: each turn of a chat has those of the turns before.
+// recentImages are the soft tokens of images that were read last: each turn of a chat has those of
+// the turns before.
 type recentImages struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]*list.Element // of recentImage

@@ -62,8 +62,9 @@ func answerTo(t *testing.T, g *Generator, c readingCase, files [][]byte) (Piece,
 	return Collect(g.ContinuePrompt(t.Context(), prompt, GenerateOptions{MaxTokens: 10, Images: files}))
 }
 
-// TestReadImages: answers to chats about images are transformers'. Two images of equally many tokens share no more of a history than
-// what is in front of them, and the same image a second time shares all.
+// TestReadImages: answers to chats about images are transformers'. Two images of equally many
+// tokens share no more of a history than what is in front of them, and the same image a second time
+// shares all.
 func TestReadImages(t *testing.T) {
 	t.Parallel()
 	for name, shares := range map[string][2][]int{ // a.png, b.png after a.png, a.png and c.png after a.png; then each after itself
@@ -100,7 +101,8 @@ func TestReadImages(t *testing.T) {
 	}
 }
 
-// TestProcessorsRefused: files whose pixels or texts are not those that the model was made for are errors that name the file.
+// TestProcessorsRefused: files whose pixels or texts are not those that the model was made for are
+// errors that name the file.
 func TestProcessorsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ model, file, text string }{
@@ -124,7 +126,8 @@ func TestProcessorsRefused(t *testing.T) {
 	}
 }
 
-// TestImagesRefused: images that cannot be read are errors that say so, as are those without a place in the prompt.
+// TestImagesRefused: images that cannot be read are errors that say so, as are those without a
+// place in the prompt.
 func TestImagesRefused(t *testing.T) {
 	t.Parallel()
 	c := readingCases(t, readingFolder)[0]
@@ -172,8 +175,9 @@ func TestImagesRefused(t *testing.T) {
 	}
 }
 
-// TestReadNextTurn: the next turn of a chat continues from the histories of the turns before, with the positions that their images had. Its answer is
-// that of a generator which has computed nothing, and another image shares nothing.
+// TestReadNextTurn: the next turn of a chat continues from the histories of the turns before, with
+// the positions that their images had. Its answer is that of a generator which has computed
+// nothing, and another image shares nothing.
 func TestReadNextTurn(t *testing.T) {
 	t.Parallel()
 	folder := readingFolders + "qwen3_5"
@@ -215,7 +219,8 @@ func TestVideosRefused(t *testing.T) {
 	}
 }
 
-// TestShapesRefused: an image whose sides differ too much is an error, as is one for which the context has no room.
+// TestShapesRefused: an image whose sides differ too much is an error, as is one for which the
+// context has no room.
 func TestShapesRefused(t *testing.T) {
 	t.Parallel()
 	folder := readingFolders + "qwen3_5"

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestRealHashes: published models give the bits that testdata/real-hashes.txt has. make test-real starts it with AVOFORMER_REAL, the
-// folder of their packages.
+// TestRealHashes: published models give the bits that testdata/real-hashes.txt has. make test-real
+// starts it with AVOFORMER_REAL, the folder of their packages.
 func TestRealHashes(t *testing.T) {
 	dir := os.Getenv("AVOFORMER_REAL")
 	if dir == "" {
@@ -34,7 +34,8 @@ func linesOf(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(tftest.Must(os.ReadFile(path))(t)), "\n"), "\n")
 }
 
-// hashOfVectors returns the hash of vectors of texts, which must not depend on what is computed together, nor on the number of threads.
+// hashOfVectors returns the hash of vectors of texts, which must not depend on what is computed
+// together, nor on the number of threads.
 func hashOfVectors(t *testing.T, dir string, f kernels.Format) tftest.Hash {
 	t.Helper()
 	texts := linesOf(t, "examples/models/sentences.txt")
@@ -58,9 +59,10 @@ func hashOfVectors(t *testing.T, dir string, f kernels.Format) tftest.Hash {
 	return first
 }
 
-// hashOfChats returns the hash of 128 greedy tokens for each chat of test-real, with their log probabilities. The chats follow one another,
-// since what they share is computed once, and computing it in other pieces gives other bits. The first ones must get the same bits on
-// another number of threads.
+// hashOfChats returns the hash of 128 greedy tokens for each chat of test-real, with their log
+// probabilities. The chats follow one another, since what they share is computed once, and
+// computing it in other pieces gives other bits. The first ones must get the same bits on another
+// number of threads.
 func hashOfChats(t *testing.T, path string, f kernels.Format) tftest.Hash {
 	t.Helper()
 	chats := linesOf(t, "scripts/real_chats.txt")

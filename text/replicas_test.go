@@ -12,11 +12,12 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// twoNodes is a machine of two nodes of two cores. CPUs that the machine of the test does not have bind nothing.
+// twoNodes is a machine of two nodes of two cores. CPUs that the machine of the test does not have
+// bind nothing.
 var twoNodes = &topology.Machine{CPUs: topology.Set{0, 1, 2, 3}, Cores: []topology.Set{{0}, {1}, {2}, {3}}, Nodes: []topology.Set{{0, 1}, {2, 3}}}
 
-// TestReplicas wants the same vectors however many replicas there are, replicas that lie as the machine does, and counts
-// that add up.
+// TestReplicas wants the same vectors however many replicas there are, replicas that lie as the
+// machine does, and counts that add up.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	texts := repeat(80, func(i int) int { return 1 + i%40 })
@@ -68,8 +69,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestGeneratorReplicas wants the same texts from every replica, those that come together on both, one that goes on where it
-// began, and a copy of the weights for each node.
+// TestGeneratorReplicas wants the same texts from every replica, those that come together on both,
+// one that goes on where it began, and a copy of the weights for each node.
 func TestGeneratorReplicas(t *testing.T) {
 	t.Parallel()
 	plain, err := OpenGenerator("testdata/generate", Options{})
@@ -135,7 +136,8 @@ func TestGeneratorReplicas(t *testing.T) {
 	}
 }
 
-// TestMemoryLimitOfReplicas counts the batches or steps of all threads, and every copy of the weights.
+// TestMemoryLimitOfReplicas counts the batches or steps of all threads, and every copy of the
+// weights.
 func TestMemoryLimitOfReplicas(t *testing.T) {
 	t.Parallel()
 	f, err := FootprintOf(KindEmbedder, "testdata/embed", Options{})

@@ -23,11 +23,13 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Reranker scores texts for a query with a cross-encoder: a classifier of one label, modules of sentence-transformers that make a
-// score of a vector, or a language model. The score of a language model of the kind of Qwen3-Reranker and mxbai-rerank-v2 is the
-// probability of yes against no, and its raw score the difference of their logits; one that sentence-transformers' CrossEncoder
-// saved is asked by the folder's chat template, and its files say which logits count. jina-reranker-v3 reads a list of texts
-// together with the query: its scores are cosines of vectors at the ends of the texts and of the query.
+// Reranker scores texts for a query with a cross-encoder: a classifier of one label, modules of
+// sentence-transformers that make a score of a vector, or a language model. The score of a language
+// model of the kind of Qwen3-Reranker and mxbai-rerank-v2 is the probability of yes against no, and
+// its raw score the difference of their logits; one that sentence-transformers' CrossEncoder saved
+// is asked by the folder's chat template, and its files say which logits count. jina-reranker-v3
+// reads a list of texts together with the query: its scores are cosines of vectors at the ends of
+// the texts and of the query.
 type Reranker struct {
 	*base
 	activation func(logits []float32)
@@ -36,8 +38,8 @@ type Reranker struct {
 	ranker     *ranker // of a model of lists; nil: there is none
 }
 
-// scorer hands the logit of each pair to use. All pairs have the same query; the prompt is what goes before it, or tells a language
-// model what is asked.
+// scorer hands the logit of each pair to use. All pairs have the same query; the prompt is what
+// goes before it, or tells a language model what is asked.
 type scorer func(ctx context.Context, prompt string, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error)
 
 // KindReranker is the kind of a [Reranker].
@@ -176,8 +178,8 @@ func negate(x []float32) {
 	}
 }
 
-// readActivation returns what makes scores of logits: what config_sentence_transformers.json
-// says, or else config.json in one of two places, and a sigmoid if nothing does. Classes that are not
+// readActivation returns what makes scores of logits: what config_sentence_transformers.json says,
+// or else config.json in one of two places, and a sigmoid if nothing does. Classes that are not
 // PyTorch's are code of the folder, which sentence-transformers does not run.
 func (r *Reranker) readActivation(first string) (func(x []float32), error) {
 	var config struct {
@@ -222,17 +224,20 @@ func (r *Reranker) readActivation(first string) (func(x []float32), error) {
 // RerankOptions says how one call scores texts.
 type RerankOptions struct {
 	InputOptions
-	// Prompt is the name of one of the prompts that the folder of a cross-encoder has; "" is its default prompt, if it has one. It
-	// goes before the query, or tells a language model what is asked, in place of Options.Instruction.
+	// Prompt is the name of one of the prompts that the folder of a cross-encoder has; "" is its
+	// default prompt, if it has one. It goes before the query, or tells a language model what is
+	// asked, in place of Options.Instruction.
 	Prompt string
 	Raw    bool // scores are the model's logits
-	// Apart scores each text by itself. Without it, jina-reranker-v3 reads a list of texts at once, so that scores depend on
-	// the other texts and their order. Other models score texts by themselves anyway.
+	// Apart scores each text by itself. Without it, jina-reranker-v3 reads a list of texts at once,
+	// so that scores depend on the other texts and their order. Other models score texts by
+	// themselves anyway.
 	Apart bool
 }
 
-// Score returns the score of each text for the query; higher is better. Without texts there are no scores. The query and
-// the texts may be empty: the model then scores the special tokens or the template around them.
+// Score returns the score of each text for the query; higher is better. Without texts there are no
+// scores. The query and the texts may be empty: the model then scores the special tokens or the
+// template around them.
 func (r *Reranker) Score(ctx context.Context, query string, texts []string, o RerankOptions) (Results[float32], error) {
 	if r.ranker != nil {
 		if o.Prompt != "" {
@@ -280,7 +285,8 @@ type Ranked struct {
 	Score float32 `json:"score"`
 }
 
-// Rank returns the texts in the order of their scores, the best first. The Counts are in the order of the texts as given.
+// Rank returns the texts in the order of their scores, the best first. The Counts are in the order
+// of the texts as given.
 func (r *Reranker) Rank(ctx context.Context, query string, texts []string, o RerankOptions) (Results[Ranked], error) {
 	scores, err := r.Score(ctx, query, texts, o)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Language models as rerankers by sentence-transformers' files: each pair is a chat of the folder's template.
+// Language models as rerankers by sentence-transformers' files: each pair is a chat of the folder's
+// template.
 
 package text
 
@@ -22,7 +23,8 @@ type chatScores struct {
 	templates *chat.Templates
 }
 
-// openChatScores returns the scorer of a folder. A template that drops a text of a pair is an error.
+// openChatScores returns the scorer of a folder. A template that drops a text of a pair is an
+// error.
 func openChatScores(f *base, score *models.LogitScore) (scorer, error) {
 	c := &chatScores{f, score, chat.New(f.tokenizer.Config())}
 	var first string
@@ -41,7 +43,8 @@ func openChatScores(f *base, score *models.LogitScore) (scorer, error) {
 	return c.scores, nil
 }
 
-// render returns the text that the template makes of a pair. The instruction, unless empty, is a message of the system.
+// render returns the text that the template makes of a pair. The instruction, unless empty, is a
+// message of the system.
 func (c *chatScores) render(instruction, query, document string) (string, error) {
 	var messages []map[string]any
 	for _, m := range [][2]string{{"system", instruction}, {"query", query}, {"document", document}} {
@@ -90,8 +93,8 @@ func (c *chatScores) scores(ctx context.Context, instruction string, inputs []In
 	return f.serveInputs(ctx, call, pairs, "", f.limit, plainTokens, o)
 }
 
-// end returns the tokens with which the template ends each pair: those that two chats of different texts have in common. Prompts that
-// are cut end with them too, since the model answers after them.
+// end returns the tokens with which the template ends each pair: those that two chats of different
+// texts have in common. Prompts that are cut end with them too, since the model answers after them.
 func (c *chatScores) end(instruction string) ([]int, error) {
 	if !c.score.Cut || c.base.limit == 0 {
 		return nil, nil

@@ -69,7 +69,8 @@ func openJudge(f *base, asked *models.Judge) (*judge, error) {
 	return j, nil
 }
 
-// scores hands the difference of the logits of yes and no for each pair to use. All pairs have the same query.
+// scores hands the difference of the logits of yes and no for each pair to use. All pairs have the
+// same query.
 func (j *judge) scores(ctx context.Context, _ string, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
 	f := j.base
 	query, cut, err := j.query(f, inputs, o)
@@ -97,8 +98,9 @@ func (j *judge) scores(ctx context.Context, _ string, inputs []Input, o InputOpt
 	return f.serveInputs(ctx, c, pairs, "", limit, tokenizer.Options{}, o)
 }
 
-// query returns the tokens of the query with the separator after them, none where the pair has it, and how many were cut
-// off: as the authors of mxbai-rerank-v2 do, a query has at most three quarters of the room.
+// query returns the tokens of the query with the separator after them, none where the pair has it,
+// and how many were cut off: as the authors of mxbai-rerank-v2 do, a query has at most three
+// quarters of the room.
 func (j *judge) query(f *base, inputs []Input, o InputOptions) (ids []int, cut int, err error) {
 	if j.asked.Query == "" || len(inputs) == 0 {
 		return nil, 0, nil
@@ -123,7 +125,8 @@ func (j *judge) fill(form string, pair Input) string {
 	return strings.NewReplacer("{instruction}", j.instruction, "{query}", pair.Text, "{text}", pair.Second).Replace(form)
 }
 
-// lastLogits returns a computation of the logit of a token after each window, less that of another one unless that is negative.
+// lastLogits returns a computation of the logit of a token after each window, less that of another
+// one unless that is negative.
 func lastLogits(f *base, yes, no int) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())

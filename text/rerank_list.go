@@ -39,7 +39,8 @@ const (
 	joinTokens = 4 // more that a text may have in a window than by itself
 )
 
-// ranker scores lists of texts: a window has the query and several texts, and a score is the cosine of two vectors.
+// ranker scores lists of texts: a window has the query and several texts, and a score is the cosine
+// of two vectors.
 type ranker struct {
 	text, query int // the special tokens
 	positions   int // most tokens of a window; 0: no limit
@@ -85,7 +86,8 @@ func (r *ranker) scores(ctx context.Context, f *base, query string, texts []stri
 	if err != nil || len(lists) == 0 {
 		return nil, counts, err
 	}
-	// Tokens that arise where parts meet may be more than lists counts with: then a window is refused, too.
+	// Tokens that arise where parts meet may be more than lists counts with: then a window is
+	// refused, too.
 	splitter, err := f.splitterFor(r.positions, tokenizer.Options{}, InputOptions{Long: LongRefuse})
 	if err != nil {
 		return nil, Counts{}, err
@@ -120,9 +122,10 @@ func (r *ranker) scores(ctx context.Context, f *base, query string, texts []stri
 	return listScores(lists, len(texts), o.Apart), counts, nil
 }
 
-// lists cuts the query and the texts, and puts the texts into lists as the model's authors do: a list ends where another
-// of the longest texts may not fit. The authors count only the texts and the query; a list also ends where the whole window would have
-// more tokens than the model has positions.
+// lists cuts the query and the texts, and puts the texts into lists as the model's authors do: a
+// list ends where another of the longest texts may not fit. The authors count only the texts and
+// the query; a list also ends where the whole window would have more tokens than the model has
+// positions.
 func (r *ranker) lists(ctx context.Context, f *base, query *string, texts []string, o RerankOptions) ([]textList, Counts, error) {
 	limit := f.limit
 	if limit == 0 {
@@ -161,7 +164,8 @@ func (r *ranker) lists(ctx context.Context, f *base, query *string, texts []stri
 	return lists, counts, nil
 }
 
-// cut cuts a text to a number of tokens, removes the special tokens from it, and returns how many tokens it had then.
+// cut cuts a text to a number of tokens, removes the special tokens from it, and returns how many
+// tokens it had then.
 func (r *ranker) cut(f *base, text *string, limit, number int, o InputOptions) (n int, cut bool, err error) {
 	splitter, err := f.splitterFor(limit, tokenizer.Options{}, o)
 	if err != nil {
@@ -195,7 +199,8 @@ func (r *ranker) prompt(query string, texts []string, instruction string) string
 	return b.String()
 }
 
-// count counts the tokens of a window for its texts: those up to the special token of each, and the rest for the last.
+// count counts the tokens of a window for its texts: those up to the special token of each, and the
+// rest for the last.
 func (r *ranker) count(tokens, ids []int) {
 	at := 0
 	for _, id := range ids {
@@ -206,7 +211,8 @@ func (r *ranker) count(tokens, ids []int) {
 	}
 }
 
-// compute returns a computation of the vectors of each window: at the tokens after texts, and then at that after the query.
+// compute returns a computation of the vectors of each window: at the tokens after texts, and then
+// at that after the query.
 func (r *ranker) compute(f *base) queue.Computation {
 	head := f.model.Heads[models.HeadRanking]
 	return f.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
@@ -232,8 +238,8 @@ func (r *ranker) compute(f *base) queue.Computation {
 	})
 }
 
-// listScores returns the scores of n texts in lists. Unless they are apart, the query's vector is the mean of those in all lists, weighed
-// by (1 + c) / 2, where c is the best cosine of the list.
+// listScores returns the scores of n texts in lists. Unless they are apart, the query's vector is
+// the mean of those in all lists, weighed by (1 + c) / 2, where c is the best cosine of the list.
 func listScores(lists []textList, n int, apart bool) []float32 {
 	scores, mean, last := make([]float32, n), []float64(nil), 0
 	for _, l := range lists {

@@ -15,8 +15,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/machine"
 )
 
-// TestRerankList compares with what the authors of jina-reranker-v3 compute, on every tier: one list, several, a query that is cut,
-// and an instruction. One text contains the special tokens at which the model has its vectors.
+// TestRerankList compares with what the authors of jina-reranker-v3 compute, on every tier: one
+// list, several, a query that is cut, and an instruction. One text contains the special tokens at
+// which the model has its vectors.
 func TestRerankList(t *testing.T) {
 	var want struct {
 		Texts []string
@@ -69,7 +70,8 @@ func TestRerankList(t *testing.T) {
 	}
 }
 
-// TestRerankListHostile has texts that would leave special tokens where others are removed, none at all, and too long ones.
+// TestRerankListHostile has texts that would leave special tokens where others are removed, none at
+// all, and too long ones.
 func TestRerankListHostile(t *testing.T) {
 	var windows atomic.Int32
 	r, err := OpenReranker("testdata/rerank-list", Options{OnBatch: func(n, _ int) { windows.Add(int32(n)) }})
@@ -112,8 +114,9 @@ func TestRerankListHostile(t *testing.T) {
 	}
 }
 
-// TestRerankListPositions has short texts that fit into one window by the authors' count, which leaves out the prompt around them, but
-// not into the model's positions; and an instruction that leaves no place for a text.
+// TestRerankListPositions has short texts that fit into one window by the authors' count, which
+// leaves out the prompt around them, but not into the model's positions; and an instruction that
+// leaves no place for a text.
 func TestRerankListPositions(t *testing.T) {
 	const positions = 2000
 	config := string(tftest.Must(os.ReadFile("testdata/rerank-list/config.json"))(t))
@@ -137,7 +140,8 @@ func TestRerankListPositions(t *testing.T) {
 	}
 }
 
-// TestRerankEmpty: an empty query, or text, has a score as others have, and no texts have none, whatever kind of model ranks.
+// TestRerankEmpty: an empty query, or text, has a score as others have, and no texts have none,
+// whatever kind of model ranks.
 func TestRerankEmpty(t *testing.T) {
 	for _, name := range []string{"rerank", "rerank-list", "rerank-judge"} {
 		r, err := OpenReranker("testdata/"+name, Options{})

@@ -10,8 +10,9 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestRerankMxbai compares with what the authors of mxbai-rerank-v2 compute, on every tier. The query ends with a question
-// mark, which would be a token with the line break after it if both were one text.
+// TestRerankMxbai compares with what the authors of mxbai-rerank-v2 compute, on every tier. The
+// query ends with a question mark, which would be a token with the line break after it if both were
+// one text.
 func TestRerankMxbai(t *testing.T) {
 	var want struct {
 		Query, Instruction, Long string

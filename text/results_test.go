@@ -232,7 +232,8 @@ func TestMaxLengthBeyond(t *testing.T) {
 	}
 }
 
-// TestCounters: what only grows is counted by numbers that no program overflows, on machines of 32 bits too.
+// TestCounters: what only grows is counted by numbers that no program overflows, on machines of 32
+// bits too.
 func TestCounters(t *testing.T) {
 	now := []string{"Waiting", "Running", "Prefixes", "PageBytes", "PageLimit", "CPUs", "Node", "Threads", "Busy"} // what is there at the moment
 	for _, of := range []any{Totals{}, ReplicaInfo{}, generation.Stats{}} {

@@ -14,59 +14,64 @@ import (
 	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
-// GenerateOptions says how text is generated. The zero value takes the most
-// likely token each time, whatever the files of the model recommend: small models then repeat themselves. [Generator.Defaults] returns what
-// the files recommend. What else the folder's generation_config.json says holds in
-// any case: penalties, minimal lengths, tokens that are forced or forbidden.
+// GenerateOptions says how text is generated. The zero value takes the most likely token each time,
+// whatever the files of the model recommend: small models then repeat themselves.
+// [Generator.Defaults] returns what the files recommend. What else the folder's
+// generation_config.json says holds in any case: penalties, minimal lengths, tokens that are forced
+// or forbidden.
 type GenerateOptions struct {
 	MaxTokens int // the most new tokens; 0: what the folder says, or 256
 	// Sampling says how to draw each token. The zero value is greedy.
 	generation.Sampling
-	// Beams is the width of the search for the most likely text; 0 and 1 choose
-	// token by token. A search does not sample, and yields the text at its end.
+	// Beams is the width of the search for the most likely text; 0 and 1 choose token by token. A
+	// search does not sample, and yields the text at its end.
 	Beams int
-	// RepetitionPenalty makes tokens that were there less likely, and NoRepeatNgram
-	// forbids so many in the same order; 0: what the folder says. A penalty of 1 and a
-	// length of -1 turn them off.
+	// RepetitionPenalty makes tokens that were there less likely, and NoRepeatNgram forbids so many
+	// in the same order; 0: what the folder says. A penalty of 1 and a length of -1 turn them off.
 	RepetitionPenalty float64
 	NoRepeatNgram     int
 	// FrequencyPenalty, PresencePenalty and LogitBias are as [generation.Rules] has them.
 	FrequencyPenalty float64         `json:",omitempty"`
 	PresencePenalty  float64         `json:",omitempty"`
 	LogitBias        map[int]float64 `json:",omitempty"`
-	// MinTokens is the least number of new tokens: before, none of the tokens comes that end texts. Stop strings end the text all the same.
-	// 0: what the folder says.
+	// MinTokens is the least number of new tokens: before, none of the tokens comes that end texts.
+	// Stop strings end the text all the same. 0: what the folder says.
 	MinTokens int `json:",omitempty"`
-	// IgnoreEOS continues after the tokens with which the model ends texts, up to MaxTokens or the end of the context.
+	// IgnoreEOS continues after the tokens with which the model ends texts, up to MaxTokens or the
+	// end of the context.
 	IgnoreEOS bool `json:",omitempty"`
 	// StopTokens are the ids of further tokens that end the text, which does not include them.
 	StopTokens []int `json:",omitempty"`
-	// BadWords are strings that the text does not have: the last token of a word, alone or after a space, does not follow the others. Other
-	// tokens that spell the same are not found.
+	// BadWords are strings that the text does not have: the last token of a word, alone or after a
+	// space, does not follow the others. Other tokens that spell the same are not found.
 	BadWords []string `json:",omitempty"`
-	// Stop is strings that end the text, which is then what comes before them, or with KeepStop ends with the one that came.
+	// Stop is strings that end the text, which is then what comes before them, or with KeepStop
+	// ends with the one that came.
 	Stop     []string
 	KeepStop bool `json:",omitempty"`
 	// Markers are special tokens that the text has although it has no others, such as what
 	// [answer.Format.Markers] gives, for an [answer.Parser].
 	Markers []string
-	// Adapter, unless empty, is the name of an adapter, Name of a models.Adapter, that the text is generated with.
+	// Adapter, unless empty, is the name of an adapter, Name of a models.Adapter, that the text is
+	// generated with.
 	Adapter string `json:",omitempty"`
-	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
-	// TopLogProbs says; see [Piece].
+	// LogProbs asks for the log probability of each token, and for as many of the most likely
+	// tokens beside it as TopLogProbs says; see [Piece].
 	LogProbs    bool
 	TopLogProbs int
-	// Images are the files of images, of the kinds that [ImageClassifier] takes, in the order of their placeholders in the prompt:
-	// those that a chat template writes for parts of the type image. See [Generator.ReadsImages].
+	// Images are the files of images, of the kinds that [ImageClassifier] takes, in the order of
+	// their placeholders in the prompt: those that a chat template writes for parts of the type
+	// image. See [Generator.ReadsImages].
 	Images [][]byte `json:"-"`
-	// Literal makes control tokens that users write plain text in Chat and Answer, as [PromptOptions].Literal says. For [Generator.ContinuePrompt]
-	// it must be set if [Generator.Prompt] made the prompt with that option, and only then.
+	// Literal makes control tokens that users write plain text in Chat and Answer, as
+	// [PromptOptions].Literal says. For [Generator.ContinuePrompt] it must be set if
+	// [Generator.Prompt] made the prompt with that option, and only then.
 	Literal bool `json:",omitempty"`
 	// Hook, unless nil, changes the logits before anything else does.
 	Hook generation.LogitHook `json:"-"`
-	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that of a
-	// JSON schema, a regular expression or GBNF. A text that MaxTokens or the context cut before it was whole ends with an
-	// fault.ErrCut after its last piece.
+	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that
+	// of a JSON schema, a regular expression or GBNF. A text that MaxTokens or the context cut
+	// before it was whole ends with an fault.ErrCut after its last piece.
 	Grammar *grammar.Grammar `json:"-"`
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestSamplingOfGGUF: the keys general.sampling of a GGUF file are its defaults, with llama.cpp's for those that it leaves out. A file without
-// such keys says so.
+// TestSamplingOfGGUF: the keys general.sampling of a GGUF file are its defaults, with llama.cpp's
+// for those that it leaves out. A file without such keys says so.
 func TestSamplingOfGGUF(t *testing.T) {
 	t.Parallel()
 	const file = "../models/testdata/gguf/gemma3/f32.gguf"

@@ -24,11 +24,12 @@ type Segment struct {
 	Text  string  `json:"text"`
 }
 
-// Segments returns the text of mono samples at 16 kHz with its times. Of Whisper it is the stretches between the timestamps that
-// the model writes, as transformers' generate gives them with return_timestamps, also for long sound: the model
-// listens on from the last timestamp of a stretch, so that nothing said across its border is lost. Of wav2vec 2.0 and Parakeet it is
-// words, as with output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Moonshine tells no times: an
-// error that matches fault.ErrInput.
+// Segments returns the text of mono samples at 16 kHz with its times. Of Whisper it is the
+// stretches between the timestamps that the model writes, as transformers' generate gives them with
+// return_timestamps, also for long sound: the model listens on from the last timestamp of a
+// stretch, so that nothing said across its border is lost. Of wav2vec 2.0 and Parakeet it is words,
+// as with output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe]
+// describes. Moonshine tells no times: an error that matches fault.ErrInput.
 func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
 	if len(samples) == 0 {
 		return nil, check.Errorf(fault.ErrInput, "no samples")
@@ -91,8 +92,8 @@ func (t *Transcriber) encode(ctx context.Context, features []float32, frames int
 	return memory, err
 }
 
-// A listener hears sound window by window: a window begins at the last time that the model wrote about the one before, as with
-// transformers' generate.
+// A listener hears sound window by window: a window begins at the last time that the model wrote
+// about the one before, as with transformers' generate.
 type listener struct {
 	t        *Transcriber
 	opts     TranscribeOptions
@@ -121,7 +122,8 @@ func (t *Transcriber) listener(samples []float32, opts TranscribeOptions) (*list
 	return &listener{t: t, opts: opts, features: features, frames: frames, window: s.Frames(), length: settings.Or(t.settings.MaxLength, 0), first: notimes + 1}, err
 }
 
-// parts yields the parts of the sound, as soon as they are certain. Afterwards next has the reason why the last window ended.
+// parts yields the parts of the sound, as soon as they are certain. Afterwards next has the reason
+// why the last window ended.
 func (l *listener) parts(ctx context.Context) iter.Seq2[speech.Part, error] {
 	return func(yield func(speech.Part, error) bool) {
 		for at := 0; at < l.frames; {
@@ -192,7 +194,8 @@ func (l *listener) tokens(ctx context.Context, from, frames int) iter.Seq2[gener
 	}
 }
 
-// prompt returns what the model is told: with condition_on_prev_tokens the latest tokens of the parts before come first.
+// prompt returns what the model is told: with condition_on_prev_tokens the latest tokens of the
+// parts before come first.
 func (l *listener) prompt() []int {
 	if len(l.heard) == 0 {
 		return l.begin
@@ -209,8 +212,9 @@ func (l *listener) prompt() []int {
 	return slices.Concat(prompt, l.heard, l.begin)
 }
 
-// most returns the most tokens after a prompt, 0 for what a folder without a limit has: those of the options, or else the folder's. As in
-// transformers' generate for Whisper, max_length does not count the prompt, up to the model's own limit, and grows by it with each window.
+// most returns the most tokens after a prompt, 0 for what a folder without a limit has: those of
+// the options, or else the folder's. As in transformers' generate for Whisper, max_length does not
+// count the prompt, up to the model's own limit, and grows by it with each window.
 func (t *Transcriber) most(prompt, wanted int, length *int) int {
 	limit := t.model.Config.MaxLength
 	if wanted != 0 || settings.Or(t.settings.MaxNew, 0) > 0 || *length == 0 || limit == 0 {

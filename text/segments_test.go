@@ -42,7 +42,8 @@ func sameSegments(t *testing.T, name string, got, want []Segment) {
 	}
 }
 
-// TestSegments compares the segments of sound, also of longer sound than the model listens to at once.
+// TestSegments compares the segments of sound, also of longer sound than the model listens to at
+// once.
 func TestSegments(t *testing.T) {
 	var want struct {
 		Language  string

@@ -126,8 +126,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsOfConfig: without generation_config.json, config.json's fields count, and
-// with it they do not.
+// TestSettingsOfConfig: without generation_config.json, config.json's fields count, and with it
+// they do not.
 func TestSettingsOfConfig(t *testing.T) {
 	data, err := os.ReadFile("testdata/generate/config.json")
 	if err != nil {
@@ -200,7 +200,8 @@ func TestSettingsRefused(t *testing.T) {
 	}
 }
 
-// TestSettingsTopP: of 0 as the probability of the tokens that are kept, transformers makes one token.
+// TestSettingsTopP: of 0 as the probability of the tokens that are kept, transformers makes one
+// token.
 func TestSettingsTopP(t *testing.T) {
 	generate := func(fields map[string]json.RawMessage, seed uint64) string {
 		t.Helper()
@@ -240,8 +241,8 @@ func TestSettingsTopP(t *testing.T) {
 	}
 }
 
-// TestLanguages: the token of a language begins the text or the translation, as its form
-// says, without being written there.
+// TestLanguages: the token of a language begins the text or the translation, as its form says,
+// without being written there.
 func TestLanguages(t *testing.T) {
 	data, err := os.ReadFile("testdata/translate/tokenizer.json")
 	if err != nil {

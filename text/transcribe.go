@@ -23,8 +23,9 @@ import (
 	"github.com/avoformer/avoformer/text/internal/stream"
 )
 
-// Transcriber turns speech into text with a model that has a decoder, Whisper or Moonshine, or with one that writes down characters or pieces of
-// words as it hears them, such as wav2vec 2.0 and Parakeet. Calls from several goroutines share the passes of a decoder.
+// Transcriber turns speech into text with a model that has a decoder, Whisper or Moonshine, or with
+// one that writes down characters or pieces of words as it hears them, such as wav2vec 2.0 and
+// Parakeet. Calls from several goroutines share the passes of a decoder.
 type Transcriber struct {
 	*decoder
 	stretches speech.Stretches // of a model with a decoder
@@ -65,7 +66,8 @@ func openTranscriber(fsys fs.FS, o Options) (*Transcriber, error) {
 	return &Transcriber{decoder: d, stretches: stretches}, err
 }
 
-// stretchesOf returns how a model with a decoder takes samples: as spectrograms, or as they are if a frame has a single feature.
+// stretchesOf returns how a model with a decoder takes samples: as spectrograms, or as they are if
+// a frame has a single feature.
 func stretchesOf(f *base, sound speech.Folder) (speech.Stretches, error) {
 	if bins := f.model.Audio.Features(); bins > 1 {
 		return sound.Spectrograms(bins)
@@ -73,7 +75,8 @@ func stretchesOf(f *base, sound speech.Folder) (speech.Stretches, error) {
 	return sound.Waves()
 }
 
-// spells reports whether a model of CTC takes samples and writes characters, whose vocabulary is another file than a tokenizer's.
+// spells reports whether a model of CTC takes samples and writes characters, whose vocabulary is
+// another file than a tokenizer's.
 func spells(m *models.Model) bool {
 	return m.Heads[models.HeadCTC] != nil && m.Audio.Features() == 1
 }
@@ -96,7 +99,8 @@ func scriptOf(f *base, sound speech.Folder) (speech.Script, error) {
 	}
 }
 
-// padToken returns the tokenizer's token of padding, which models of CTC say where they hear nothing.
+// padToken returns the tokenizer's token of padding, which models of CTC say where they hear
+// nothing.
 func padToken(f *base) (int, error) {
 	name := f.tokenizer.Config().Special["pad_token"]
 	id, ok := f.tokenizer.TokenID(name)
@@ -114,23 +118,27 @@ type TranscribeOptions struct {
 	Beams     int    // the width of the search for the most likely text; 1: none; 0: what the folder says
 }
 
-// Transcribe yields the text of mono samples at 16 kHz, between -1 and 1.
-// The last piece has the reason why the last stretch ended, and counts the tokens of all.
+// Transcribe yields the text of mono samples at 16 kHz, between -1 and 1. The last piece has the
+// reason why the last stretch ended, and counts the tokens of all.
 //
-// Whisper hears as much at once as the folder says, 30 seconds for published models. In longer sound, each stretch begins at the last time
-// that the model wrote about the one before, so that no words are lost at the border: the text is that of transformers' generate. The text
-// comes part by part. A model without timestamps hears stretches that follow each other, and may lose words.
+// Whisper hears as much at once as the folder says, 30 seconds for published models. In longer
+// sound, each stretch begins at the last time that the model wrote about the one before, so that no
+// words are lost at the border: the text is that of transformers' generate. The text comes part by
+// part. A model without timestamps hears stretches that follow each other, and may lose words.
 //
-// Moonshine hears up to 30 seconds as they are. Longer sound is cut where it is quietest between 24 and 29 seconds after the beginning of a
-// stretch. Without MaxTokens a stretch has at most 6.5 tokens a second. Language and Translate are errors that match fault.ErrOption.
+// Moonshine hears up to 30 seconds as they are. Longer sound is cut where it is quietest between 24
+// and 29 seconds after the beginning of a stretch. Without MaxTokens a stretch has at most 6.5
+// tokens a second. Language and Translate are errors that match fault.ErrOption.
 //
-// wav2vec 2.0 and Parakeet take no options. wav2vec 2.0 hears up to 30 seconds at once, and longer sound in windows of 30
-// seconds. Parakeet hears as much at once as its configuration has positions for, up to 400 seconds, as published models do, and longer
-// sound in windows of that length. Each window begins 10 seconds before the end of the one before. Hidden states of the first and last
-// 5 seconds of a window count only at the beginning and the end of the sound. The hidden states that count, joined, are read as if
-// they came from one pass. Memory therefore depends on the number of threads, and not on the length of the sound. Transformers'
-// pipeline does the same with chunk_length_s. After each window Transcribe yields the words that are complete; as many windows as
-// there are threads are computed side by side.
+// wav2vec 2.0 and Parakeet take no options. wav2vec 2.0 hears up to 30 seconds at once, and longer
+// sound in windows of 30 seconds. Parakeet hears as much at once as its configuration has positions
+// for, up to 400 seconds, as published models do, and longer sound in windows of that length. Each
+// window begins 10 seconds before the end of the one before. Hidden states of the first and last 5
+// seconds of a window count only at the beginning and the end of the sound. The hidden states that
+// count, joined, are read as if they came from one pass. Memory therefore depends on the number of
+// threads, and not on the length of the sound. Transformers' pipeline does the same with
+// chunk_length_s. After each window Transcribe yields the words that are complete; as many windows
+// as there are threads are computed side by side.
 func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		if len(samples) == 0 {
@@ -244,7 +252,8 @@ func (p *Transcriber) Warm(ctx context.Context) error {
 	return warmed(err)
 }
 
-// englishVocabulary is the number of tokens of OpenAI's models of English alone. Their tokenizers have the tokens of languages and tasks, too.
+// englishVocabulary is the number of tokens of OpenAI's models of English alone. Their tokenizers
+// have the tokens of languages and tasks, too.
 const englishVocabulary = 51864
 
 // english reports whether the model takes no tokens of languages and tasks.
@@ -256,8 +265,9 @@ func (t *Transcriber) english() bool {
 	return t.settings.Languages == nil && (!known || t.model.LM.Vocab() == englishVocabulary)
 }
 
-// prompt returns the tokens that tell the decoder the language and the task: those of the options, else of the folder, else the model's guess
-// about the sound of memory, and whether to write times. They are those of transformers' generate.
+// prompt returns the tokens that tell the decoder the language and the task: those of the options,
+// else of the folder, else the model's guess about the sound of memory, and whether to write times.
+// They are those of transformers' generate.
 func (t *Transcriber) prompt(ctx context.Context, memory *models.Memory, opts TranscribeOptions, times bool) ([]int, error) {
 	prompt := []int{t.model.Config.DecoderStart}
 	if _, ok := t.stretches.(speech.Waves); ok {
@@ -291,7 +301,8 @@ func (t *Transcriber) prompt(ctx context.Context, memory *models.Memory, opts Tr
 		prompt = append(prompt, forced...)
 	}
 	unsaid := len(prompt) == 1 || prompt[1] == settings.Unforced
-	// A folder without tokens of languages is older than these, and has forced tokens, unless somebody took them out.
+	// A folder without tokens of languages is older than these, and has forced tokens, unless
+	// somebody took them out.
 	bare := s.Languages == nil && len(prompt) == 1 && !t.english()
 	switch {
 	case language != settings.Unforced:
@@ -324,8 +335,9 @@ func (t *Transcriber) prompt(ctx context.Context, memory *models.Memory, opts Tr
 	return prompt, nil
 }
 
-// tokensOf returns the tokens of the language and the task of the options, or else of the folder; Unforced for those that are not said. With a
-// language the task is to transcribe, unless another one is said.
+// tokensOf returns the tokens of the language and the task of the options, or else of the folder;
+// Unforced for those that are not said. With a language the task is to transcribe, unless another
+// one is said.
 func (t *Transcriber) tokensOf(opts TranscribeOptions) (language, task int, err error) {
 	s := t.settings
 	language, task = settings.Unforced, settings.Unforced
@@ -367,7 +379,8 @@ func (t *Transcriber) task(name string) (int, bool) {
 	return t.told(t.settings.Tasks, name, "<|"+name+"|>")
 }
 
-// told returns a token from a field of the folder or, if the folder does not have the field, from the tokenizer.
+// told returns a token from a field of the folder or, if the folder does not have the field, from
+// the tokenizer.
 func (t *Transcriber) told(field map[string]int, name, token string) (int, bool) {
 	if field != nil {
 		id, ok := field[name]
@@ -418,7 +431,8 @@ func (t *Transcriber) guess(ctx context.Context, memory *models.Memory) (best in
 	return best, err
 }
 
-// languages returns the tokens of languages in order: those of the folder's field, or else the tokenizer's with two or three letters.
+// languages returns the tokens of languages in order: those of the folder's field, or else the
+// tokenizer's with two or three letters.
 func (t *Transcriber) languages() []int {
 	if all := t.settings.Languages; all != nil {
 		return slices.Sorted(maps.Values(all))

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestWindowsOfConfig compares the text and the segments of short and long sound with those of transformers, by generation_config.json;
-// scripts/windows.py has recorded them.
+// TestWindowsOfConfig compares the text and the segments of short and long sound with those of
+// transformers, by generation_config.json; scripts/windows.py has recorded them.
 func TestWindowsOfConfig(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcribe-times/windows.json")
 	if err != nil {
@@ -53,7 +53,8 @@ func TestWindowsOfConfig(t *testing.T) {
 	}
 }
 
-// TestEnglishOnly: a model that its folder calls one of English alone gets no tokens of languages and tasks, whatever its tokenizer has.
+// TestEnglishOnly: a model that its folder calls one of English alone gets no tokens of languages
+// and tasks, whatever its tokenizer has.
 func TestEnglishOnly(t *testing.T) {
 	english := merged(t, "transcribe-times", map[string]json.RawMessage{
 		"is_multilingual": json.RawMessage("false"), "lang_to_id": json.RawMessage("null"), "task_to_id": json.RawMessage("null"),
@@ -80,7 +81,8 @@ func TestEnglishOnly(t *testing.T) {
 	}
 }
 
-// TestMissingTokens: a tokenizer without a token that Whisper's have is an error about the file, not about an option.
+// TestMissingTokens: a tokenizer without a token that Whisper's have is an error about the file,
+// not about an option.
 func TestMissingTokens(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcribe/tokenizer.json")
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Translator turns texts into others with an encoder and a decoder: it
-// translates, or summarises, as the model was trained. Calls from several goroutines share the decoder's passes.
+// Translator turns texts into others with an encoder and a decoder: it translates, or summarises,
+// as the model was trained. Calls from several goroutines share the decoder's passes.
 type Translator struct{ *decoder }
 
 // KindTranslator is the kind of a [Translator].
@@ -61,25 +61,24 @@ func openTranslator(fsys fs.FS, o Options) (*Translator, error) {
 // TranslateOptions says how a text is translated. The zero value is greedy.
 type TranslateOptions struct {
 	GenerateOptions
-	// Prefix comes before each text: what T5 calls a task, such as
-	// "summarize: " or "translate English to German: ".
+	// Prefix comes before each text: what T5 calls a task, such as "summarize: " or "translate
+	// English to German: ".
 	Prefix string
-	// Language is the language to translate to, for models of many languages, by the
-	// model's name of it: "fr" for M2M-100 and MADLAD, "fra_Latn" for NLLB, "fra" for
-	// Marian. It becomes the first token of the translation, or of the text if the
-	// model was trained that way.
+	// Language is the language to translate to, for models of many languages, by the model's name
+	// of it: "fr" for M2M-100 and MADLAD, "fra_Latn" for NLLB, "fra" for Marian. It becomes the
+	// first token of the translation, or of the text if the model was trained that way.
 	Language string
 }
 
-// Defaults returns the options that the folder's generation_config.json states; an error if
-// it asks for a kind of sampling that is not supported.
+// Defaults returns the options that the folder's generation_config.json states; an error if it asks
+// for a kind of sampling that is not supported.
 func (t *Translator) Defaults() (TranslateOptions, error) {
 	o, err := defaultsOf(t.settings)
 	return TranslateOptions{GenerateOptions: o}, err
 }
 
-// Translate returns the translation of each text, as [Collect] joins what Stream yields. The Counts are of the texts.
-// Several texts go through the decoder at a time, unless Beams searches.
+// Translate returns the translation of each text, as [Collect] joins what Stream yields. The Counts
+// are of the texts. Several texts go through the decoder at a time, unless Beams searches.
 func (t *Translator) Translate(ctx context.Context, texts []string, opts TranslateOptions) (Results[Piece], error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -116,7 +115,8 @@ func (t *Translator) Stream(ctx context.Context, text string, opts TranslateOpti
 	return t.stream(ctx, text, opts, func(int, bool) {})
 }
 
-// stream is Stream that tells count the tokens of the text, and whether it was cut, before the first piece.
+// stream is Stream that tells count the tokens of the text, and whether it was cut, before the
+// first piece.
 func (t *Translator) stream(ctx context.Context, text string, opts TranslateOptions, count func(tokens int, cut bool)) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		if err := t.translate(ctx, text, opts, count, yield); err != nil {

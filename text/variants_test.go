@@ -34,8 +34,8 @@ func (v *variant) options(t *testing.T, warn func(string)) Options {
 	return Options{FS: overlay(v.Folder, files), Pooling: v.Pooling, Model: models.Options{Warn: warn}}
 }
 
-// TestVariants compares folders with further settings of sentence-transformers' files with what that made of them;
-// scripts/variants.py has the settings.
+// TestVariants compares folders with further settings of sentence-transformers' files with what
+// that made of them; scripts/variants.py has the settings.
 func TestVariants(t *testing.T) {
 	var all struct {
 		Query    string

@@ -15,21 +15,25 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// ZeroShotOptions says how ZeroShot scores labels. The zero value is as transformers' pipeline does.
+// ZeroShotOptions says how ZeroShot scores labels. The zero value is as transformers' pipeline
+// does.
 type ZeroShotOptions struct {
 	InputOptions
-	// Template makes a hypothesis of a label, as Python's str.format does: it has {} or {0} where the label goes, and {{ and }} for braces;
-	// empty: "This example is {}."
+	// Template makes a hypothesis of a label, as Python's str.format does: it has {} or {0} where
+	// the label goes, and {{ and }} for braces; empty: "This example is {}."
 	Template string
-	// Independent scores each label by itself, so that several may be true (multi_label): the probability of entailment
-	// against that of contradiction. Otherwise the scores of a text have the sum 1.
+	// Independent scores each label by itself, so that several may be true (multi_label): the
+	// probability of entailment against that of contradiction. Otherwise the scores of a text have
+	// the sum 1.
 	Independent bool
 }
 
-// ZeroShot scores labels that the caller names, with a model of natural language inference: each text is the premise, and
-// what the template makes of each label the hypothesis (Yin et al., 2019, "Benchmarking Zero-shot Text Classification").
-// The best label of a text comes first. The model's own label of entailment is the one that begins with "entail", in lower or
-// upper case; that of contradiction is its first one, or the last if the first is entailment. Of texts that are too long the premise is cut.
+// ZeroShot scores labels that the caller names, with a model of natural language inference: each
+// text is the premise, and what the template makes of each label the hypothesis (Yin et al., 2019,
+// "Benchmarking Zero-shot Text Classification"). The best label of a text comes first. The model's
+// own label of entailment is the one that begins with "entail", in lower or upper case; that of
+// contradiction is its first one, or the last if the first is entailment. Of texts that are too
+// long the premise is cut.
 func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o ZeroShotOptions) (Results[[]Label], error) {
 	var none Results[[]Label]
 	hypothesis, err := hypotheses(cmp.Or(o.Template, "This example is {}."))

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Attention is scaled dot-product attention without projections:
-// softmax(q·kᵀ * Scale + mask)·v in every head.
+// Attention is scaled dot-product attention without projections: softmax(q·kᵀ * Scale + mask)·v in
+// every head.
 type Attention struct {
 	Heads   int
 	KVHeads int // number of key and value heads, which divides Heads; 0: Heads
@@ -18,8 +18,8 @@ type Attention struct {
 	ValueDim int
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
-	// SoftCap bounds the scaled scores s before the mask: SoftCap*tanh(s/SoftCap). 0: no
-	// bound. It cannot be combined with relative positions or sinks.
+	// SoftCap bounds the scaled scores s before the mask: SoftCap*tanh(s/SoftCap). 0: no bound. It
+	// cannot be combined with relative positions or sinks.
 	SoftCap float32
 	// Sinks, [Heads] or nil, are the scores of an additional key whose value is 0.
 	Sinks []float32
@@ -56,30 +56,30 @@ func (a Attention) withDefaults() (Attention, error) {
 type AttentionInput struct {
 	Query []float32 // [rows of Batch, width]
 	Batch Batch
-	// Key and Value belong to KeyBatch, which has as many sequences as Batch, or
-	// one that all share. Key nil: self-attention, to Query.
+	// Key and Value belong to KeyBatch, which has as many sequences as Batch, or one that all
+	// share. Key nil: self-attention, to Query.
 	Key, Value []float32
 	KeyBatch   Batch
 
-	// Positions, [rows of Batch], are those of rotary positions with axes; nil: the rows follow each other on all axes. Only MultiHeadAttention has
-	// them, for self-attention.
+	// Positions, [rows of Batch], are those of rotary positions with axes; nil: the rows follow
+	// each other on all axes. Only MultiHeadAttention has them, for self-attention.
 	Positions []Position
 	Mask      *Mask
 	HeadMask  []float32 // [heads], multiplies the weights after softmax; nil: 1
-	// Residual, [rows, width of the result] or nil, is added to the result. It may
-	// be dst. Only MultiHeadAttention has it.
+	// Residual, [rows, width of the result] or nil, is added to the result. It may be dst. Only
+	// MultiHeadAttention has it.
 	Residual []float32
-	// Kept, unless nil, receives the keys and values of a self-attention, or provides them to one with BorrowsKeys.
-	// Only MultiHeadAttention has it.
+	// Kept, unless nil, receives the keys and values of a self-attention, or provides them to one
+	// with BorrowsKeys. Only MultiHeadAttention has it.
 	Kept *Kept
-	// Weights, unless nil, receives the result of the softmax, and Scores q·kᵀ*Scale without relative positions and mask. Both are [B,
-	// heads, L, keys], or, for sequences of different lengths, [heads, L, keys] of each sequence in turn.
+	// Weights, unless nil, receives the result of the softmax, and Scores q·kᵀ*Scale without
+	// relative positions and mask. Both are [B, heads, L, keys], or, for sequences of different
+	// lengths, [heads, L, keys] of each sequence in turn.
 	Weights, Scores []float32
 }
 
-// Forward sets dst, [rows, Heads*ValueDim], to the attention of in.Query, [rows,
-// Heads*HeadDim], to in.Key, [key rows, KVHeads*HeadDim], and in.Value, [key
-// rows, KVHeads*ValueDim].
+// Forward sets dst, [rows, Heads*ValueDim], to the attention of in.Query, [rows, Heads*HeadDim], to
+// in.Key, [key rows, KVHeads*HeadDim], and in.Value, [key rows, KVHeads*ValueDim].
 func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) error {
 	if err := ws.check(); err != nil {
 		return err
@@ -129,7 +129,8 @@ func (p *projected) shared(in *AttentionInput) bool {
 	return p.cache == nil && in.KeyBatch.Len() == 1 && in.Batch.Len() != 1
 }
 
-// keysOf returns the keys that sequence i attends to: those from row start of k and v on, of which past come before the queries.
+// keysOf returns the keys that sequence i attends to: those from row start of k and v on, of which
+// past come before the queries.
 func (p *projected) keysOf(in *AttentionInput, i int) (start, lenK, past int) {
 	switch {
 	case p.cache != nil && p.cache.memory:
@@ -144,8 +145,8 @@ func (p *projected) keysOf(in *AttentionInput, i int) (start, lenK, past int) {
 	return in.KeyBatch.Start(i), in.KeyBatch.Length(i), 0
 }
 
-// attend computes every attention. All sequences are one call of the kernel, unless some have data of their own size: then each run of
-// sequences of equal lengths is one call.
+// attend computes every attention. All sequences are one call of the kernel, unless some have data
+// of their own size: then each run of sequences of equal lengths is one call.
 func (a Attention) attend(ws *Workspace, dst []float32, p projected, in AttentionInput, relative *Relative) error {
 	if err := a.check(&p, &in, relative); err != nil {
 		return err
@@ -261,8 +262,8 @@ func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, ds
 	return call
 }
 
-// sequences returns the places of the sequences [from, to). Where the mask is causal, each row of a sequence that [Cache.Apart] names is a
-// sequence of its own.
+// sequences returns the places of the sequences [from, to). Where the mask is causal, each row of a
+// sequence that [Cache.Apart] names is a sequence of its own.
 func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, causal bool) []kernels.AttentionSequence {
 	ws.sequences = ws.sequences[:0]
 	for i := from; i < to; i++ {
@@ -285,7 +286,8 @@ func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, c
 	return ws.sequences
 }
 
-// parts returns the spans of the mask as sequences, whose keys end where the span ends, if joined is true; else what is between the spans.
+// parts returns the spans of the mask as sequences, whose keys end where the span ends, if joined
+// is true; else what is between the spans.
 func (p *projected) parts(ws *Workspace, in *AttentionInput, joined bool) []kernels.AttentionSequence {
 	ws.sequences = ws.sequences[:0]
 	spans := in.Mask.spans
@@ -317,8 +319,8 @@ func (p *projected) parts(ws *Workspace, in *AttentionInput, joined bool) []kern
 	return ws.sequences
 }
 
-// attendRun computes the sequences [i, end), which have the same lengths. Their weights and scores begin at captured; it returns the number
-// of these.
+// attendRun computes the sequences [i, end), which have the same lengths. Their weights and scores
+// begin at captured; it returns the number of these.
 func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *AttentionInput, relative *Relative, i, end, captured int) int {
 	defer ws.Release(ws.Mark())
 	start, lenK, past := p.keysOf(in, i)
@@ -364,8 +366,8 @@ func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *Att
 	return weights
 }
 
-// Kept has the keys and values that a self-attention computed in a pass, for later layers with AttentionConfig.BorrowsKeys. The zero Kept
-// has none.
+// Kept has the keys and values that a self-attention computed in a pass, for later layers with
+// AttentionConfig.BorrowsKeys. The zero Kept has none.
 type Kept struct {
 	k, v           []float32 // [rows, heads*head dim], unless the pages of cache hold them
 	cache          *LayerCache

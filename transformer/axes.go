@@ -9,8 +9,9 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A Position is where a row is: its time, its row and its column. All three are the same for a token. An image has one time, at which its
-// rows and columns begin to count; what follows an image comes after its last row and its last column.
+// A Position is where a row is: its time, its row and its column. All three are the same for a
+// token. An image has one time, at which its rows and columns begin to count; what follows an image
+// comes after its last row and its last column.
 type Position [3]int
 
 // An imageGrid is an image among the rows of a history.
@@ -21,7 +22,8 @@ type imageGrid struct {
 	across int
 }
 
-// end returns the position after the image. It is at most the position after as many tokens of text.
+// end returns the position after the image. It is at most the position after as many tokens of
+// text.
 func (g imageGrid) end() int {
 	across := min(g.across, g.rows)
 	return g.start + max((g.rows+across-1)/across, across)
@@ -44,7 +46,8 @@ func (g imageGrids) position(row int) Position {
 	return Position{p, p, p}
 }
 
-// before returns the number of the last image that begins at a row or before it, -1 if there is none.
+// before returns the number of the last image that begins at a row or before it, -1 if there is
+// none.
 func (g imageGrids) before(row int) int {
 	i := len(g) - 1
 	for i >= 0 && g[i].at > row {

@@ -1,8 +1,7 @@
 package transformer
 
-// A Batch says how the rows of an activation split into sequences: the first
-// Length(0) rows are sequence 0, and so on, without padding between them. The
-// zero Batch has no sequences.
+// A Batch says how the rows of an activation split into sequences: the first Length(0) rows are
+// sequence 0, and so on, without padding between them. The zero Batch has no sequences.
 type Batch struct {
 	n, length int   // n sequences of this length, unless
 	starts    []int // is set: the first row of each sequence, and the number of rows

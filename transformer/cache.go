@@ -8,11 +8,13 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Cache has the histories of the sequences of a batch: the keys and values of the rows that each sequence has passed through a stack of
-// layers so far, and those of the memory that it attends to. A sequence that passes piece by piece with a cache gives the same results as
-// in one pass. A Cache must not be used by two goroutines at a time.
+// A Cache has the histories of the sequences of a batch: the keys and values of the rows that each
+// sequence has passed through a stack of layers so far, and those of the memory that it attends to.
+// A sequence that passes piece by piece with a cache gives the same results as in one pass. A Cache
+// must not be used by two goroutines at a time.
 //
-// A pass begins with Begin, passes each layer its part, and ends with End. The rows of a pass that fails do not count.
+// A pass begins with Begin, passes each layer its part, and ends with End. The rows of a pass that
+// fails do not count.
 type Cache struct {
 	pages     *Pages
 	histories []*History
@@ -21,20 +23,22 @@ type Cache struct {
 	adapters  int    // that the model has beside its weights
 }
 
-// NewCache returns an empty cache for a number of sequences, with pages of its own. The windows are those of
-// PagesConfig.
+// NewCache returns an empty cache for a number of sequences, with pages of its own. The windows are
+// those of PagesConfig.
 func NewCache(sequences int, windows ...int) *Cache {
 	return must(NewPages(PagesConfig{Windows: windows})).Cache(sequences)
 }
 
-// NewCacheOf returns a cache of histories of one pool. Passes with the cache continue the histories, which remain the caller's.
+// NewCacheOf returns a cache of histories of one pool. Passes with the cache continue the
+// histories, which remain the caller's.
 func NewCacheOf(histories ...*History) *Cache {
 	c := new(Cache)
 	c.Use(histories)
 	return c
 }
 
-// Use makes c a cache of other histories. These and the slice remain the caller's. It works with the zero Cache too.
+// Use makes c a cache of other histories. These and the slice remain the caller's. It works with
+// the zero Cache too.
 func (c *Cache) Use(histories []*History) {
 	c.histories, c.pages, c.apart = histories, nil, c.apart[:0]
 	if len(histories) > 0 {
@@ -42,8 +46,9 @@ func (c *Cache) Use(histories []*History) {
 	}
 }
 
-// Apart makes each row of sequence i attend as if it were the only row of its pass, with the same bits, until the next Use. It is for
-// proposed tokens, some of which are taken back. It takes longer, and requires a causal mask.
+// Apart makes each row of sequence i attend as if it were the only row of its pass, with the same
+// bits, until the next Use. It is for proposed tokens, some of which are taken back. It takes
+// longer, and requires a causal mask.
 func (c *Cache) Apart(i int) {
 	if len(c.apart) < len(c.histories) {
 		c.apart = append(c.apart, make([]bool, len(c.histories)-len(c.apart))...)
@@ -64,8 +69,8 @@ func (c *Cache) Release() {
 // Sequences returns the number of sequences.
 func (c *Cache) Sequences() int { return len(c.histories) }
 
-// Len returns the number of rows of sequence i that have passed through the stack: the
-// position of its next row. It is 0 without a cache.
+// Len returns the number of rows of sequence i that have passed through the stack: the position of
+// its next row. It is 0 without a cache.
 func (c *Cache) Len(i int) int {
 	if c == nil {
 		return 0
@@ -81,8 +86,8 @@ func (c *Cache) check(batch Batch) error {
 	return nil
 }
 
-// Begin starts a pass of the rows of batch through a number of layers. Without a cache it does nothing. If the rows exceed the limit of the
-// pages, the error matches fault.ErrMemory.
+// Begin starts a pass of the rows of batch through a number of layers. Without a cache it does
+// nothing. If the rows exceed the limit of the pages, the error matches fault.ErrMemory.
 func (c *Cache) Begin(batch Batch, layers int) error {
 	if c == nil {
 		return nil
@@ -141,9 +146,11 @@ func (c *Cache) End(batch Batch) {
 	}
 }
 
-// Positions returns the positions of the rows of batch, which follow those in c and have some soft tokens of dim features; nil if there is no
-// image among all of these rows. It is called after Begin, and c may be nil. Soft tokens of an image that do not follow its earlier ones, that
-// are in two sequences, or that are not in the order of their rows are an error that matches fault.ErrShape.
+// Positions returns the positions of the rows of batch, which follow those in c and have some soft
+// tokens of dim features; nil if there is no image among all of these rows. It is called after
+// Begin, and c may be nil. Soft tokens of an image that do not follow its earlier ones, that are in
+// two sequences, or that are not in the order of their rows are an error that matches
+// fault.ErrShape.
 func (c *Cache) Positions(batch Batch, soft []Soft, dim int) ([]Position, error) {
 	var all []Position
 	for i := range batch.Len() {
@@ -197,8 +204,8 @@ func (c *Cache) Layer(i int) *LayerCache {
 	return &c.layers[i]
 }
 
-// Keys returns a copy of the keys that a layer of the stack has for a sequence, [key heads, Len, head dim], after rotary positions. With a
-// window, the first rows may be missing.
+// Keys returns a copy of the keys that a layer of the stack has for a sequence, [key heads, Len,
+// head dim], after rotary positions. With a window, the first rows may be missing.
 func (c *Cache) Keys(layer, sequence int) []float32 {
 	return c.layers[layer].copyOf(sequence, func(s pageStore) *kernels.Pages { return s.keys })
 }
@@ -208,8 +215,8 @@ func (c *Cache) Values(layer, sequence int) []float32 {
 	return c.layers[layer].copyOf(sequence, func(s pageStore) *kernels.Pages { return s.values })
 }
 
-// Reorder makes sequence i continue from the rows of sequence parents[i]: the step of beam search that drops some hypotheses and splits
-// others. It copies no rows.
+// Reorder makes sequence i continue from the rows of sequence parents[i]: the step of beam search
+// that drops some hypotheses and splits others. It copies no rows.
 func (c *Cache) Reorder(parents []int) error {
 	if len(parents) != len(c.histories) {
 		return check.Errorf(fault.ErrShape, "%d parents for a cache of %d sequences", len(parents), len(c.histories))
@@ -237,8 +244,8 @@ func (c *Cache) Reorder(parents []int) error {
 	return nil
 }
 
-// Remember keeps the tokens of batch after those remembered before: for models whose
-// earlier rows change with the length of the sequence.
+// Remember keeps the tokens of batch after those remembered before: for models whose earlier rows
+// change with the length of the sequence.
 func (c *Cache) Remember(tokens []int, batch Batch) {
 	for i, h := range c.histories { // whose tokens may be shared with sequences that part here
 		h.tokens = append(slices.Clip(h.tokens), tokens[batch.Start(i):batch.Start(i+1)]...)
@@ -248,7 +255,8 @@ func (c *Cache) Remember(tokens []int, batch Batch) {
 // Remembered returns the tokens of sequence i that Remember was given.
 func (c *Cache) Remembered(i int) []int { return c.histories[i].tokens }
 
-// Restart makes sequence i empty, except for its remembered tokens. It then expects a prompt of some rows.
+// Restart makes sequence i empty, except for its remembered tokens. It then expects a prompt of
+// some rows.
 func (c *Cache) Restart(i, rows int) error {
 	h := c.histories[i]
 	tokens := h.tokens
@@ -259,8 +267,8 @@ func (c *Cache) Restart(i, rows int) error {
 	return h.Expect(rows)
 }
 
-// Continue returns a new cache of n sequences that all continue from the rows of one sequence of c: continuations of a prompt that is
-// computed only once.
+// Continue returns a new cache of n sequences that all continue from the rows of one sequence of c:
+// continuations of a prompt that is computed only once.
 func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	if sequence < 0 || sequence >= len(c.histories) || n < 1 {
 		return nil, check.Errorf(fault.ErrShape, "%d continuations of sequence %d in a cache of %d sequences", n, sequence, len(c.histories))
@@ -285,8 +293,9 @@ func (p *Pages) Cache(sequences int) *Cache {
 	return NewCacheOf(histories...)
 }
 
-// Adapt makes the linear layers of a pass apply the adapters of the cache's histories, until Unadapt. Each of these layers multiplies the
-// rows of batch. adapters is the number of adapters that the model has in addition to its weights.
+// Adapt makes the linear layers of a pass apply the adapters of the cache's histories, until
+// Unadapt. Each of these layers multiplies the rows of batch. adapters is the number of adapters
+// that the model has in addition to its weights.
 func (w *Workspace) Adapt(batch Batch, cache *Cache, adapters int) {
 	w.Unadapt()
 	if cache == nil || cache.check(batch) != nil {

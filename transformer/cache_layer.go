@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// LayerCache is the part of a cache for one layer: the keys and values of the earlier rows, for self-attention, and its Memory, for
-// cross-attention.
+// LayerCache is the part of a cache for one layer: the keys and values of the earlier rows, for
+// self-attention, and its Memory, for cross-attention.
 type LayerCache struct {
 	cache  *Cache
 	layer  int
@@ -24,8 +24,8 @@ func (l *LayerCache) Memory() *LayerCache {
 	return l.cross
 }
 
-// Past returns the number of rows of sequence i that have passed: the position of its
-// next row. It is 0 without a cache.
+// Past returns the number of rows of sequence i that have passed: the position of its next row. It
+// is 0 without a cache.
 func (l *LayerCache) Past(i int) int {
 	if l == nil {
 		return 0
@@ -33,7 +33,8 @@ func (l *LayerCache) Past(i int) int {
 	return l.cache.Len(i)
 }
 
-// prompt returns the rows of the prompt of sequence i, of which a pass of some rows may be the first.
+// prompt returns the rows of the prompt of sequence i, of which a pass of some rows may be the
+// first.
 func (l *LayerCache) prompt(i, rows int) int {
 	if l == nil {
 		return rows
@@ -57,8 +58,9 @@ func (l *LayerCache) remembers() bool {
 // remembered reports whether the layer holds a memory.
 func (l *LayerCache) remembered() bool { return l != nil && l.memory }
 
-// table returns the pages of sequence i, and the number of their rows that precede the rows of the pass. Where pages were dropped,
-// positions count from the first row that is left: masks and relative positions depend only on differences.
+// table returns the pages of sequence i, and the number of their rows that precede the rows of the
+// pass. Where pages were dropped, positions count from the first row that is left: masks and
+// relative positions depend only on differences.
 func (l *LayerCache) table(i int) (pages []int32, past int) {
 	h := l.cache.histories[i]
 	if l.memory {
@@ -78,8 +80,8 @@ func (l *LayerCache) open(heads, headDim int) (err error) {
 	return err
 }
 
-// inputs sets the last rows of dst, [n, width], to the stored inputs of sequence i of a convolution, as many as there
-// are.
+// inputs sets the last rows of dst, [n, width], to the stored inputs of sequence i of a
+// convolution, as many as there are.
 func (l *LayerCache) inputs(dst []float32, i, n, width int) (err error) {
 	if l == nil {
 		return nil
@@ -120,8 +122,8 @@ func (l *LayerCache) set(pages []int32, row int, k, v []float32) {
 	l.store.values.Set(page, at, v)
 }
 
-// remember stores the keys and values of the memory for the sequences that have none: those of the rows of batch, which has as many
-// sequences, or one that all share.
+// remember stores the keys and values of the memory for the sequences that have none: those of the
+// rows of batch, which has as many sequences, or one that all share.
 func (l *LayerCache) remember(batch Batch, k, v []float32) error {
 	histories := l.cache.histories
 	if batch.Len() != 1 && batch.Len() != len(histories) {

@@ -11,8 +11,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// TestReorderOfWindowCache moves sequences of different lengths, of which the cache
-// has forgotten different numbers of rows.
+// TestReorderOfWindowCache moves sequences of different lengths, of which the cache has forgotten
+// different numbers of rows.
 func TestReorderOfWindowCache(t *testing.T) {
 	s := newStack(t, twinLayers()["rotary halves"])
 	ws, in := new(tf.Workspace), tf.LayerInput{Mask: tf.SlidingWindow(6)}
@@ -41,8 +41,8 @@ func TestReorderOfWindowCache(t *testing.T) {
 	}
 }
 
-// TestWindowCacheGrows fills caches of windows between the powers of two, with pieces
-// of sizes around them, and compares their memory with what is promised.
+// TestWindowCacheGrows fills caches of windows between the powers of two, with pieces of sizes
+// around them, and compares their memory with what is promised.
 func TestWindowCacheGrows(t *testing.T) {
 	s := newStack(t, twinLayers()["pre-norm GELU"])
 	ws := new(tf.Workspace)
@@ -68,8 +68,8 @@ func TestWindowCacheGrows(t *testing.T) {
 	}
 }
 
-// TestMemoryOfLongSequences: what attention over a long sequence allocates does
-// not depend on its length. The scores of the longer one alone would take 64 MB.
+// TestMemoryOfLongSequences: what attention over a long sequence allocates does not depend on its
+// length. The scores of the longer one alone would take 64 MB.
 func TestMemoryOfLongSequences(t *testing.T) {
 	if testenv.Emulated() || race.Enabled {
 		t.Skip("too much for an emulator, and the race detector allocates")

@@ -6,17 +6,18 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// ShortConvolution is a gated convolution over the rows of a sequence, channel by channel: Out(C * convolution(B * X)). In computes B, C
-// and X side by side. A row is mixed with the few rows before it; rows before the first are zeros (Liquid AI, 2025, "LFM2 Technical
-// Report").
+// ShortConvolution is a gated convolution over the rows of a sequence, channel by channel: Out(C *
+// convolution(B * X)). In computes B, C and X side by side. A row is mixed with the few rows before
+// it; rows before the first are zeros (Liquid AI, 2025, "LFM2 Technical Report").
 type ShortConvolution struct {
 	In, Out *Linear   // from Dim to 3*Dim, and from Dim to Dim
 	Weight  []float32 // [taps, Dim], of which the last tap is for the row itself
 	Bias    []float32 // [Dim], or nil
 }
 
-// ShortConvolution returns the convolution with the tensors in_proj, conv and out_proj, each with a bias if bias is set. taps is the number
-// of rows that it mixes: the row itself and those before it.
+// ShortConvolution returns the convolution with the tensors in_proj, conv and out_proj, each with a
+// bias if bias is set. taps is the number of rows that it mixes: the row itself and those before
+// it.
 func (l *Loader) ShortConvolution(dim, taps int, bias bool) *ShortConvolution {
 	if l.Fail(check.Positive("convolution", check.Size("dim", dim), check.Size("taps", taps))) {
 		return nil
@@ -27,9 +28,9 @@ func (l *Loader) ShortConvolution(dim, taps int, bias bool) *ShortConvolution {
 	}
 }
 
-// Forward sets dst, [rows of batch, Dim], to the convolution of x, [rows, Dim]. cache is nil or the layer's part of a cache, which stores
-// the rows B*X in the way of keys: with a window of as many rows as there are taps, it forgets the rows that no later row is mixed with.
-// dst may be x.
+// Forward sets dst, [rows of batch, Dim], to the convolution of x, [rows, Dim]. cache is nil or the
+// layer's part of a cache, which stores the rows B*X in the way of keys: with a window of as many
+// rows as there are taps, it forgets the rows that no later row is mixed with. dst may be x.
 func (c *ShortConvolution) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *LayerCache) error {
 	if c == nil || c.In == nil || c.Out == nil {
 		return check.Errorf(fault.ErrConfig, "convolution without projections")
@@ -72,10 +73,12 @@ func (c *ShortConvolution) Forward(ws *Workspace, dst, x []float32, batch Batch,
 	return c.Out.Forward(ws, dst, mixed) // [rows, D]
 }
 
-// CacheBytes returns the memory of the inputs that a cache keeps for a row. They are in float32, whatever the format of its pages.
+// CacheBytes returns the memory of the inputs that a cache keeps for a row. They are in float32,
+// whatever the format of its pages.
 func (c *ShortConvolution) CacheBytes(kernels.Format) int64 { return 4 * int64(c.In.In) }
 
-// mix sets dst, [rows, Dim], to the convolution of u, [rows, Dim]. before, [taps-1, Dim], has the rows that precede u.
+// mix sets dst, [rows, Dim], to the convolution of u, [rows, Dim]. before, [taps-1, Dim], has the
+// rows that precede u.
 func (c *ShortConvolution) mix(dst, u, before []float32) {
 	dim := c.In.In
 	past := len(before) / dim

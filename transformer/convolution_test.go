@@ -57,8 +57,8 @@ func convolved(c *tf.ShortConvolution, x []float32) []float32 {
 	return y
 }
 
-// TestConvolutionHistories feeds rows of several sequences at a time, forks, truncates and releases histories in any order, and
-// compares what rows become with the definition.
+// TestConvolutionHistories feeds rows of several sequences at a time, forks, truncates and releases
+// histories in any order, and compares what rows become with the definition.
 func TestConvolutionHistories(t *testing.T) {
 	const dim = 6
 	type sequence struct {
@@ -115,7 +115,8 @@ func TestConvolutionHistories(t *testing.T) {
 	}
 }
 
-// TestConvolutionErrors: sizes that do not fit, and a cache that has forgotten rows that are needed.
+// TestConvolutionErrors: sizes that do not fit, and a cache that has forgotten rows that are
+// needed.
 func TestConvolutionErrors(t *testing.T) {
 	const dim = 6
 	c, ws, x := newConvolution(t, dim, 5), new(tf.Workspace), make([]float32, 10*dim)

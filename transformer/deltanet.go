@@ -19,13 +19,13 @@ type GatedDeltaNetConfig struct {
 	Eps                  float32
 	// LengthEps is added to the squared length of a query and of a key. 0: 1e-6.
 	LengthEps float64
-	// Alternate says that value head h belongs to key head h%KeyHeads, as in the files of llama.cpp; else it belongs to key head
-	// h*KeyHeads/ValueHeads.
+	// Alternate says that value head h belongs to key head h%KeyHeads, as in the files of
+	// llama.cpp; else it belongs to key head h*KeyHeads/ValueHeads.
 	Alternate bool
 	// Negative says that the tensor A_log holds A = -exp(A_log), as in the files of llama.cpp.
 	Negative bool
-	// The weights of queries, keys and values, side by side; of the gates of the output; of beta; and of the decay. The rows of a head are
-	// next to each other.
+	// The weights of queries, keys and values, side by side; of the gates of the output; of beta;
+	// and of the decay. The rows of a head are next to each other.
 	QKV, Gate, Beta, Decay []Part
 }
 
@@ -53,18 +53,20 @@ func (c *GatedDeltaNetConfig) check() error {
 	return nil
 }
 
-// GatedDeltaNet is a recurrent layer whose state, a matrix for each head, is corrected rather than added to (Yang et al., 2024, "Gated
-// Delta Networks"). The projection QKV computes queries q, keys k and values v; a convolution and SiLU mix them with the few rows before; q
-// and k are normalized. Then each head computes
+// GatedDeltaNet is a recurrent layer whose state, a matrix for each head, is corrected rather than
+// added to (Yang et al., 2024, "Gated Delta Networks"). The projection QKV computes queries q, keys
+// k and values v; a convolution and SiLU mix them with the few rows before; q and k are normalized.
+// Then each head computes
 //
 //	S = exp(A*softplus(a + StepBias))*S
 //	S = S + k⊗(sigmoid(b)*(v - k·S))
 //	y = q·S
 //
-// and y, normalized, times silu(z) goes through the projection Out. Gates computes b and a from a row, and Gate
-// computes z.
+// and y, normalized, times silu(z) goes through the projection Out. Gates computes b and a from a
+// row, and Gate computes z.
 //
-// The state passes from row to row: a text gets the same bits in one pass, in pieces and row by row.
+// The state passes from row to row: a text gets the same bits in one pass, in pieces and row by
+// row.
 type GatedDeltaNet struct {
 	GatedDeltaNetConfig
 	QKV, Gates, Gate, Out *Linear
@@ -75,7 +77,8 @@ type GatedDeltaNet struct {
 	queryScale, keyScale []float32 // [KeyDim]
 }
 
-// GatedDeltaNet returns the layer with the tensors conv1d, dt_bias, A_log, norm and out_proj, and those of the parts of c.
+// GatedDeltaNet returns the layer with the tensors conv1d, dt_bias, A_log, norm and out_proj, and
+// those of the parts of c.
 func (l *Loader) GatedDeltaNet(c GatedDeltaNetConfig) *GatedDeltaNet {
 	if l.Fail(c.check()) {
 		return nil
@@ -111,7 +114,8 @@ func (d *GatedDeltaNet) convolution() causalConvolution {
 	return causalConvolution{weight: d.Weight, dim: d.mixed()}
 }
 
-// matrices returns the part of a state that belongs to the heads. The rest are the last inputs of the convolution.
+// matrices returns the part of a state that belongs to the heads. The rest are the last inputs of
+// the convolution.
 func (d *GatedDeltaNet) matrices() int { return d.values() * d.KeyDim }
 
 func (d *GatedDeltaNet) recurrence() Recurrence {
@@ -121,8 +125,8 @@ func (d *GatedDeltaNet) recurrence() Recurrence {
 // StateBytes returns the memory of a sequence's state in a cache.
 func (d *GatedDeltaNet) StateBytes() int64 { return 4 * int64(d.recurrence().Size) }
 
-// Forward sets dst, [rows of batch, Dim], to the layer's output for x, [rows, Dim]. cache is nil, or the layer's part of one. dst may
-// be x.
+// Forward sets dst, [rows of batch, Dim], to the layer's output for x, [rows, Dim]. cache is nil,
+// or the layer's part of one. dst may be x.
 func (d *GatedDeltaNet) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *LayerCache) error {
 	if err := d.checkMade(); err != nil {
 		return err
@@ -159,7 +163,8 @@ func (d *GatedDeltaNet) Forward(ws *Workspace, dst, x []float32, batch Batch, ca
 	return d.Out.Forward(ws, dst, y) // [rows, D]
 }
 
-// checkMade returns an error unless the weights of the layer fit its configuration. Linear layers and normalizations check themselves.
+// checkMade returns an error unless the weights of the layer fit its configuration. Linear layers
+// and normalizations check themselves.
 func (d *GatedDeltaNet) checkMade() error {
 	if d == nil || d.QKV == nil || d.Gates == nil || len(d.keyScale) == 0 {
 		return check.Errorf(fault.ErrConfig, "delta net that no Loader made")
@@ -173,7 +178,8 @@ func (d *GatedDeltaNet) checkMade() error {
 	return nil
 }
 
-// deltaPass takes rows of a sequence through the convolution and the states of a layer. It is a task of kernels.Threads.Run whose parts are rows.
+// deltaPass takes rows of a sequence through the convolution and the states of a layer. It is a
+// task of kernels.Threads.Run whose parts are rows.
 type deltaPass struct {
 	*GatedDeltaNet
 	ws            *Workspace

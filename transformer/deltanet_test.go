@@ -113,8 +113,8 @@ func deltaNet(d *tf.GatedDeltaNet, x []float32) (out []float32) {
 	return out
 }
 
-// TestGatedDeltaNetPieces wants the same bits for rows at once, in pieces, one by one, beside other sequences, and after rows that were
-// taken back.
+// TestGatedDeltaNetPieces wants the same bits for rows at once, in pieces, one by one, beside other
+// sequences, and after rows that were taken back.
 func TestGatedDeltaNetPieces(t *testing.T) {
 	const rows = 23
 	d, ws := newDeltaNet(t, false), &tf.Workspace{Threads: 2}

@@ -9,8 +9,9 @@ import (
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
 )
 
-// Embedding is a table of vectors, one for each token. Make it with NewEmbedding or as part of a model. It holds the vectors in the
-// checkpoint's format or in a chosen one (float32, 16 bits, int8 or blocks), or shares them with the projection to the vocabulary.
+// Embedding is a table of vectors, one for each token. Make it with NewEmbedding or as part of a
+// model. It holds the vectors in the checkpoint's format or in a chosen one (float32, 16 bits, int8
+// or blocks), or shares them with the projection to the vocabulary.
 type Embedding struct {
 	Vocab, Dim int
 	// Scale multiplies the vectors: sqrt(Dim) in the original transformer. 0: 1.
@@ -116,9 +117,10 @@ func (l *lookup) Do(from, to int) {
 	}
 }
 
-// Sinusoidal returns the table of positions of the original transformer, [length, dim]: row p has sin(p/10000^(2i/dim)) in column 2i and
-// the cosine in column 2i+1. It is computed in float64 and rounded once. If dim is odd, the last column is a sine. In this module only
-// models/classic uses it.
+// Sinusoidal returns the table of positions of the original transformer, [length, dim]: row p has
+// sin(p/10000^(2i/dim)) in column 2i and the cosine in column 2i+1. It is computed in float64 and
+// rounded once. If dim is odd, the last column is a sine. In this module only models/classic uses
+// it.
 func Sinusoidal(length, dim int) []float32 {
 	table := make([]float32, max(length, 0)*max(dim, 0))
 	for i := 0; i < dim; i += 2 {

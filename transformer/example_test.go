@@ -23,8 +23,7 @@ func must(err error) {
 	}
 }
 
-// Attention on matrices small enough to check by hand, without projections and
-// without scaling.
+// Attention on matrices small enough to check by hand, without projections and without scaling.
 func ExampleAttention() {
 	query := []float32{1, 0, 2, 2, 2, 2, 2, 1, 3}
 	key := []float32{0, 1, 1, 4, 4, 0, 2, 3, 1}
@@ -47,9 +46,8 @@ func ExampleAttention() {
 	// output  [1.9366 6.6831 1.5951]
 }
 
-// Multi-head attention with a mask of visible keys, on the sizes of the paper:
-// width 512, 8 heads, 64 sequences of 10 rows. Trace tells the shape of each
-// step.
+// Multi-head attention with a mask of visible keys, on the sizes of the paper: width 512, 8 heads,
+// 64 sequences of 10 rows. Trace tells the shape of each step.
 func ExampleMultiHeadAttention() {
 	const batch, length, dim, heads = 64, 10, 512, 8
 	a, err := transformer.NewMultiHeadAttention(
@@ -106,8 +104,8 @@ func ExampleSinusoidal() {
 	// [0.9093 -0.4161 0.0502 0.9987 0.0013]
 }
 
-// A self-attention module whose window keeps cost and memory independent of
-// the length of the sequence.
+// A self-attention module whose window keeps cost and memory independent of the length of the
+// sequence.
 func ExampleSlidingWindow() {
 	a, err := transformer.NewMultiHeadAttention(
 		transformer.AttentionConfig{Dim: 64, Heads: 4, Bias: true, OutBias: true},
@@ -158,8 +156,8 @@ func ExampleRagged() {
 	// sequence 1 has rows 10 to 49
 }
 
-// Each mask on equal scores: what the last of four queries gives each key. ALiBi and AdditiveMask add to scores, the
-// others hide keys.
+// Each mask on equal scores: what the last of four queries gives each key. ALiBi and AdditiveMask
+// add to scores, the others hide keys.
 func ExampleMask() {
 	const n = 4
 	alike := []bool{true, false, false, true}
@@ -336,7 +334,8 @@ func ExampleNewLayer() {
 	// Output: 8 rows of 16
 }
 
-// A loader hands out the tensors of a file and says what is missing or left over. Parts that are not wanted are hidden.
+// A loader hands out the tensors of a file and says what is missing or left over. Parts that are
+// not wanted are hidden.
 func ExampleNewLoader() {
 	var file bytes.Buffer
 	must(safetensors.Write(&file, map[string]safetensors.Tensor{

@@ -8,11 +8,11 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Feed is the part of a layer that works on each row separately: a [FeedForward], or a
-// mixture of them.
+// A Feed is the part of a layer that works on each row separately: a [FeedForward], or a mixture of
+// them.
 type Feed interface {
-	// Forward sets dst, [rows, Dim], to its value at x, [rows, Dim], plus residual, nil or
-	// [rows, Dim], which may be dst. dst may not be x.
+	// Forward sets dst, [rows, Dim], to its value at x, [rows, Dim], plus residual, nil or [rows,
+	// Dim], which may be dst. dst may not be x.
 	Forward(ws *Workspace, dst, x, residual []float32) error
 }
 
@@ -20,17 +20,18 @@ type Feed interface {
 type FeedForwardConfig struct {
 	Dim, Hidden int
 	OutDim      int // 0: Dim
-	// Activation has no default, because models mean different functions by GELU.
-	// kernels.ActGELU is PyTorch's and BERT's "gelu"; kernels.ActGELUTanh is "gelu_new"
-	// and "gelu_pytorch_tanh"; kernels.ActSiLU is also called swish, kernels.ActReLU2 "relu2".
+	// Activation has no default, because models mean different functions by GELU. kernels.ActGELU
+	// is PyTorch's and BERT's "gelu"; kernels.ActGELUTanh is "gelu_new" and "gelu_pytorch_tanh";
+	// kernels.ActSiLU is also called swish, kernels.ActReLU2 "relu2".
 	Activation kernels.Activation
 	Gated      bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
 	Bias       bool // all products have one
 	OutBias    bool // Down has one even without Bias
-	// Sharpness s, if not 0, replaces the activation a(x) by a(s*x)/s. SiLU with 1.702 is QuickGELU. Loading scales the weights.
+	// Sharpness s, if not 0, replaces the activation a(x) by a(s*x)/s. SiLU with 1.702 is
+	// QuickGELU. Loading scales the weights.
 	Sharpness float32
-	// Chunk is the number of rows that are computed at a time; 0: all rows. The hidden values take the memory of Chunk*Hidden numbers. It
-	// changes no result.
+	// Chunk is the number of rows that are computed at a time; 0: all rows. The hidden values take
+	// the memory of Chunk*Hidden numbers. It changes no result.
 	Chunk int
 }
 
@@ -41,7 +42,8 @@ type FeedForward struct {
 	Gate     *Linear // nil unless Gated
 }
 
-// NewFeedForward takes the weights with the given names under prefix, which ends with a dot unless it is empty.
+// NewFeedForward takes the weights with the given names under prefix, which ends with a dot unless
+// it is empty.
 func NewFeedForward(c FeedForwardConfig, names FeedForwardNames, w Weights, prefix string) (*FeedForward, error) {
 	return load(w, prefix, func(l *Loader) *FeedForward { return l.FeedForward(c, names) })
 }
@@ -112,8 +114,8 @@ func (c FeedForwardConfig) sharp(p Part) Part {
 	return p
 }
 
-// Forward sets dst, [rows, OutDim], to the network's value at x, [rows, Dim], plus
-// residual, nil or [rows, OutDim], which may be dst.
+// Forward sets dst, [rows, OutDim], to the network's value at x, [rows, Dim], plus residual, nil or
+// [rows, OutDim], which may be dst.
 func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	if f == nil || f.Dim == 0 {
 		return check.Errorf(fault.ErrConfig, "feed-forward network that NewFeedForward did not make")
@@ -170,12 +172,12 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	return nil
 }
 
-// inOneRows is the least number of rows for each thread with which [kernels.FeedForward] computes the network. With fewer rows threads share the columns of each
-// product.
+// inOneRows is the least number of rows for each thread with which [kernels.FeedForward] computes
+// the network. With fewer rows threads share the columns of each product.
 const inOneRows = 64
 
-// inOne reports whether one call of [kernels.FeedForward] computes the network, with the same bits as single products: if all weights are
-// int8, and no adapter adds to them.
+// inOne reports whether one call of [kernels.FeedForward] computes the network, with the same bits
+// as single products: if all weights are int8, and no adapter adds to them.
 func (f *FeedForward) inOne(ws *Workspace, rows int) bool {
 	if f.Chunk != 0 || rows < inOneRows*max(int(ws.Threads), 1) {
 		return false

@@ -53,8 +53,8 @@ func TestFeedOfALayer(t *testing.T) {
 	}
 }
 
-// TestSharpness compares QuickGELU with the formula in float64, computed with the weights that are not scaled: with and
-// without a gate, which may lie in one matrix with what it is multiplied by.
+// TestSharpness compares QuickGELU with the formula in float64, computed with the weights that are
+// not scaled: with and without a gate, which may lie in one matrix with what it is multiplied by.
 func TestSharpness(t *testing.T) {
 	quick := func(x float64) float64 { return x / (1 + math.Exp(-1.702*x)) }
 	for name, c := range map[string]struct {
@@ -92,8 +92,8 @@ func TestSharpness(t *testing.T) {
 	}
 }
 
-// TestFeedForwardInOne: with weights of int8, many rows are computed in one call of a kernel. They have the bits of rows that are computed
-// product by product, a few at a time.
+// TestFeedForwardInOne: with weights of int8, many rows are computed in one call of a kernel. They
+// have the bits of rows that are computed product by product, a few at a time.
 func TestFeedForwardInOne(t *testing.T) {
 	const dim, hidden, rows = 40, 56, 130
 	for _, gated := range []bool{false, true} {
@@ -121,7 +121,8 @@ func TestFeedForwardInOne(t *testing.T) {
 	}
 }
 
-// TestFeedForwardBalance: gate and up are balanced by the rows of both, so that rows become the same integers for each of them.
+// TestFeedForwardBalance: gate and up are balanced by the rows of both, so that rows become the
+// same integers for each of them.
 func TestFeedForwardBalance(t *testing.T) {
 	const dim, hidden = 40, 56
 	load := func(format kernels.Format, names tf.FeedForwardNames) *tf.FeedForward {

@@ -2,8 +2,9 @@ package transformer
 
 import "github.com/avoformer/avoformer/kernels"
 
-// loadGated loads the projections of attention with a gate for each feature of a head (Qiu et al., 2025, "Gated Attention for Large
-// Language Models"). In the projection of the queries, the rows of each head's gate follow those of its query.
+// loadGated loads the projections of attention with a gate for each feature of a head (Qiu et al.,
+// 2025, "Gated Attention for Large Language Models"). In the projection of the queries, the rows of
+// each head's gate follow those of its query.
 func (a *MultiHeadAttention) loadGated(l *Loader, names AttentionNames) {
 	c := a.AttentionConfig
 	var queries, gates []Part
@@ -23,7 +24,8 @@ func (a *MultiHeadAttention) loadGated(l *Loader, names AttentionNames) {
 	a.Key, a.Value = l.Stacked(c.Dim, c.Bias, key), l.Stacked(c.Dim, c.Bias, value)
 }
 
-// applyGate multiplies the heads' contexts, [rows, dim], by the sigmoid of their gates. It overwrites the gates.
+// applyGate multiplies the heads' contexts, [rows, dim], by the sigmoid of their gates. It
+// overwrites the gates.
 func (p *projected) applyGate(context []float32, dim int) {
 	if p.gate == nil {
 		return

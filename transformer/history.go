@@ -7,11 +7,12 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A History holds the rows that a sequence has passed through a stack of layers: a table of the pages with the keys and values of these
-// rows, and of the memory that the sequence attends to. A fork shares pages with its origin, and a shared page is copied before either
-// writes to it.
+// A History holds the rows that a sequence has passed through a stack of layers: a table of the
+// pages with the keys and values of these rows, and of the memory that the sequence attends to. A
+// fork shares pages with its origin, and a shared page is copied before either writes to it.
 //
-// A History must not be used by two goroutines at a time. Histories that share pages may be, each by its own goroutine.
+// A History must not be used by two goroutines at a time. Histories that share pages may be, each
+// by its own goroutine.
 type History struct {
 	pages  *Pages
 	length int         // rows passed through the stack
@@ -19,7 +20,8 @@ type History struct {
 	tables []pageTable // by group
 	memory []int32     // pages of what cross-attention attends to
 	recall int         // rows of the memory
-	// recalls is set once there is a memory, and settled once the pass that brought the memory has succeeded.
+	// recalls is set once there is a memory, and settled once the pass that brought the memory has
+	// succeeded.
 	recalls, settled bool
 	tokens           []int // that a model asked to remember
 	adapter          int
@@ -33,8 +35,8 @@ type pageTable struct {
 	dropped int // rows that were before them
 }
 
-// Len returns the number of rows that passed through the stack: the position of the next one. It is 0 for a nil
-// History.
+// Len returns the number of rows that passed through the stack: the position of the next one. It is
+// 0 for a nil History.
 func (h *History) Len() int {
 	if h == nil {
 		return 0
@@ -42,12 +44,13 @@ func (h *History) Len() int {
 	return h.length
 }
 
-// Remembers reports whether the history has the memory that its sequence attends to. Passes need not get the memory
-// again.
+// Remembers reports whether the history has the memory that its sequence attends to. Passes need
+// not get the memory again.
 func (h *History) Remembers() bool { return h != nil && h.settled }
 
-// Adapt sets the adapter of h to the given number, one of the adapters that stay beside the weights; 0: no adapter. A fork has the same
-// adapter; Release removes it. If h has rows already, or the number is negative, the error matches fault.ErrShape.
+// Adapt sets the adapter of h to the given number, one of the adapters that stay beside the
+// weights; 0: no adapter. A fork has the same adapter; Release removes it. If h has rows already,
+// or the number is negative, the error matches fault.ErrShape.
 func (h *History) Adapt(adapter int) error {
 	if h.length > 0 || adapter < 0 {
 		return check.Errorf(fault.ErrShape, "adapter %d for a history of %d rows", adapter, h.length)
@@ -59,9 +62,11 @@ func (h *History) Adapt(adapter int) error {
 // Adapter returns the number of the adapter of h.
 func (h *History) Adapter() int { return h.adapter }
 
-// Expect says that the first rows, the prompt, are so many, in however many passes they come. Without it they are those of the first pass.
-// Where frequencies of rotary positions depend on the length of a sequence, the rows of the prompt have those for the whole prompt, and each
-// later row has those for the rows up to itself. If h has rows already, or the number is negative, the error matches fault.ErrShape.
+// Expect says that the first rows, the prompt, are so many, in however many passes they come.
+// Without it they are those of the first pass. Where frequencies of rotary positions depend on the
+// length of a sequence, the rows of the prompt have those for the whole prompt, and each later row
+// has those for the rows up to itself. If h has rows already, or the number is negative, the error
+// matches fault.ErrShape.
 func (h *History) Expect(rows int) error {
 	if h.length > 0 || rows < 0 {
 		return check.Errorf(fault.ErrShape, "a prompt of %d rows for a history of %d rows", rows, h.length)
@@ -98,9 +103,10 @@ func (h *History) Fork(rows int) (*History, error) {
 	return f, nil
 }
 
-// Truncate forgets the rows from row on, as if they had never passed: proposed tokens that were not accepted, or an answer that is
-// generated again. Layers with windows need some of the rows before row: the rows of one page can always be taken back. With recurrent
-// layers, the rows of the last pass can be taken back if [Cache.Apart] named the sequence, or all rows together.
+// Truncate forgets the rows from row on, as if they had never passed: proposed tokens that were not
+// accepted, or an answer that is generated again. Layers with windows need some of the rows before
+// row: the rows of one page can always be taken back. With recurrent layers, the rows of the last
+// pass can be taken back if [Cache.Apart] named the sequence, or all rows together.
 func (h *History) Truncate(rows int) error {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
@@ -159,8 +165,8 @@ func (h *History) forgetMemory() {
 // held returns the number of rows whose keys a group holds.
 func (h *History) held(group int) int { return h.length - h.tables[group].dropped }
 
-// prepare makes room for n more rows, and drops pages that no later query sees. apart is set if the rows may be taken back. The caller
-// holds the lock.
+// prepare makes room for n more rows, and drops pages that no later query sees. apart is set if the
+// rows may be taken back. The caller holds the lock.
 func (h *History) prepare(n int, apart bool) error {
 	p := h.pages
 	for len(h.tables) < len(p.groups) {
@@ -212,8 +218,8 @@ func (h *History) trim(group int) {
 	t.pages = t.pages[:keep]
 }
 
-// remember makes room for a memory of some rows, which the history shares with another one if that is not
-// nil.
+// remember makes room for a memory of some rows, which the history shares with another one if that
+// is not nil.
 func (h *History) remember(rows int, with *History) error {
 	p := h.pages
 	p.mu.Lock()

@@ -20,8 +20,8 @@ type sequence struct {
 	rows    []float32
 }
 
-// TestHistories appends rows to several histories at a time, forks, truncates and releases them in any order, and
-// compares what new rows become with a pass of all rows of the sequence.
+// TestHistories appends rows to several histories at a time, forks, truncates and releases them in
+// any order, and compares what new rows become with a pass of all rows of the sequence.
 func TestHistories(t *testing.T) {
 	s := newStack(t, twinLayers()["rotary halves"])
 	mask := tf.Causal()
@@ -141,9 +141,10 @@ func TestHistoryAlone(t *testing.T) {
 	}
 }
 
-// TestPagesLimit: where the limit does not allow more rows it is an error, after which everything goes on.
-// TestInt8Bytes: keys and values in int8 take no more than in q8_0, which has 34 bytes for 32 numbers, where a head has at least 64: what is
-// stated for a row, and what the pages of full histories use.
+// TestPagesLimit: where the limit does not allow more rows it is an error, after which everything
+// goes on. TestInt8Bytes: keys and values in int8 take no more than in q8_0, which has 34 bytes for
+// 32 numbers, where a head has at least 64: what is stated for a row, and what the pages of full
+// histories use.
 func TestInt8Bytes(t *testing.T) {
 	const texts, rows, kvHeads = 3, 2 * tf.PageRows, 2
 	for _, headDim := range []int{64, 80, 128, 256} {

@@ -9,7 +9,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// TestJoined compares masks of spans with masks that list for each query the keys that it sees, in whole sequences and with weights.
+// TestJoined compares masks of spans with masks that list for each query the keys that it sees, in
+// whole sequences and with weights.
 func TestJoined(t *testing.T) {
 	a := tf.Attention{Heads: 2, KVHeads: 1, HeadDim: 4}
 	for name, x := range map[string]struct {
@@ -71,7 +72,8 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestJoinedRefused: spans that are not in order or not within a sequence, and spans of other masks, are errors.
+// TestJoinedRefused: spans that are not in order or not within a sequence, and spans of other
+// masks, are errors.
 func TestJoinedRefused(t *testing.T) {
 	a, batch, x := tf.Attention{Heads: 1, HeadDim: 4}, tf.Ragged(3, 3), tftest.Normal(1, 24)
 	for name, m := range map[string]*tf.Mask{

@@ -37,7 +37,8 @@ func without(tensors tf.TensorMap, names ...string) tf.TensorMap {
 	return rest
 }
 
-// TestKeysAsValues: with the keys' projection as the values' own, both attentions give the same bits, with a cache and without.
+// TestKeysAsValues: with the keys' projection as the values' own, both attentions give the same
+// bits, with a cache and without.
 func TestKeysAsValues(t *testing.T) {
 	tensors := keptTensors(t)
 	tensors["v.weight"] = tensors["k.weight"]
@@ -58,7 +59,8 @@ func TestKeysAsValues(t *testing.T) {
 	}
 }
 
-// passKept makes a pass of two sequences, of 2 and 3 rows, through two layers, with a cache or none.
+// passKept makes a pass of two sequences, of 2 and 3 rows, through two layers, with a cache or
+// none.
 func passKept(t *testing.T, pass func(cache *tf.Cache), cached bool) {
 	t.Helper()
 	if !cached {
@@ -71,8 +73,9 @@ func passKept(t *testing.T, pass func(cache *tf.Cache), cached bool) {
 	cache.End(tf.Ragged(2, 3))
 }
 
-// TestBorrowedKeys: an attention that takes the keys and values of an earlier layer gives the bits that it gives with projections of its
-// own that make the same. It keeps no rows, and without an earlier layer, or one of other heads, it is an error.
+// TestBorrowedKeys: an attention that takes the keys and values of an earlier layer gives the bits
+// that it gives with projections of its own that make the same. It keeps no rows, and without an
+// earlier layer, or one of other heads, it is an error.
 func TestBorrowedKeys(t *testing.T) {
 	tensors := keptTensors(t)
 	borrows := keptAttention(t, func(c *tf.AttentionConfig) { c.BorrowsKeys = true }, without(tensors, "k.weight", "v.weight"))
@@ -105,8 +108,9 @@ func TestBorrowedKeys(t *testing.T) {
 	}
 }
 
-// TestSelfOnly: attention with gates or without keys and values of its own attends to no other rows, which would lose what sets it
-// apart. Its weights have several formats, so that it has queries apart from keys.
+// TestSelfOnly: attention with gates or without keys and values of its own attends to no other
+// rows, which would lose what sets it apart. Its weights have several formats, so that it has
+// queries apart from keys.
 func TestSelfOnly(t *testing.T) {
 	for name, change := range map[string]func(*tf.AttentionConfig){
 		"gates": func(c *tf.AttentionConfig) { c.Gated = true }, "keys as values": func(c *tf.AttentionConfig) { c.KeysAsValues = true }, "borrowed keys": func(c *tf.AttentionConfig) { c.BorrowsKeys = true },
@@ -134,7 +138,8 @@ func TestSelfOnly(t *testing.T) {
 	}
 }
 
-// TestValueNormClaims: a normalization without a weight has no memory before the values that it normalizes are there.
+// TestValueNormClaims: a normalization without a weight has no memory before the values that it
+// normalizes are there.
 func TestValueNormClaims(t *testing.T) {
 	c := tf.AttentionConfig{Dim: 24, Heads: 1, HeadDim: math.MaxInt / 8, ValueNorm: &tf.NormConfig{Eps: 1e-6, RMS: true, NoWeight: true}}
 	if _, err := tf.NewMultiHeadAttention(c, tf.AttentionNames{Query: "q.", Key: "k.", Value: "v.", Out: "o."}, tf.TensorMap{}, ""); !errors.Is(err, fault.ErrWeights) {

@@ -6,11 +6,11 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file has multi-head latent attention (DeepSeek-AI, 2024, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts
-// Language Model").
+// This file has multi-head latent attention (DeepSeek-AI, 2024, "DeepSeek-V2: A Strong, Economical,
+// and Efficient Mixture-of-Experts Language Model").
 
-// LatentConfig describes an attention whose keys and values are computed from a latent vector and a key with rotary positions. All heads
-// share both, and a cache keeps both for each row.
+// LatentConfig describes an attention whose keys and values are computed from a latent vector and a
+// key with rotary positions. All heads share both, and a cache keeps both for each row.
 type LatentConfig struct {
 	Dim, Heads int
 	QueryRank  int // width that queries pass through, normalized; 0: none
@@ -31,14 +31,16 @@ type LatentNames struct {
 	Down                          string // to the latent vector and the key with positions
 	Norm                          string
 	Up                            string // from the latent vector to each head's key without positions and values
-	// KeyUp and ValueUp are the two halves of Up for a checkpoint that stores them as two tensors, as llama.cpp's files do: [Heads, Rank,
-	// Plain], with the matrix of each head transposed, and [Heads, ValueDim, Rank]. "": the checkpoint has Up.
+	// KeyUp and ValueUp are the two halves of Up for a checkpoint that stores them as two tensors,
+	// as llama.cpp's files do: [Heads, Rank, Plain], with the matrix of each head transposed, and
+	// [Heads, ValueDim, Rank]. "": the checkpoint has Up.
 	KeyUp, ValueUp string
 	Out            string
 }
 
-// LatentAttention is multi-head latent attention. Scores are computed from the latent vectors themselves: each head's projection to keys is
-// applied to its queries instead, and its projection to values to the result of attention.
+// LatentAttention is multi-head latent attention. Scores are computed from the latent vectors
+// themselves: each head's projection to keys is applied to its queries instead, and its projection
+// to values to the result of attention.
 type LatentAttention struct {
 	LatentConfig
 	Query, QueryDown, QueryUp, Down, Out *Linear
@@ -109,10 +111,12 @@ func (a *LatentAttention) up(l *Loader, names LatentNames) {
 	}
 }
 
-// CacheBytes returns the memory of a row in a cache: the shared key with positions and the latent vector, as keys and as values.
+// CacheBytes returns the memory of a row in a cache: the shared key with positions and the latent
+// vector, as keys and as values.
 func (a *LatentAttention) CacheBytes(f kernels.Format) int64 { return a.core.CacheBytes(f) }
 
-// Forward sets dst, [rows, Dim], to the attention of in.Query, [rows, Dim], to itself and to the rows in cache, plus in.Residual.
+// Forward sets dst, [rows, Dim], to the attention of in.Query, [rows, Dim], to itself and to the
+// rows in cache, plus in.Residual.
 func (a *LatentAttention) Forward(ws *Workspace, dst []float32, in AttentionInput, cache *LayerCache) error {
 	if a == nil || len(a.ValueUp) == 0 || len(a.ValueUp) != a.Heads {
 		return check.Errorf(fault.ErrConfig, "latent attention that no Loader made")
@@ -157,8 +161,8 @@ func (a *LatentAttention) Forward(ws *Workspace, dst []float32, in AttentionInpu
 	return a.Out.forward(ws, dst, values, 0, in.Residual) // [rows, dim]
 }
 
-// queries projects rows to queries of the latent vectors: each head's features with positions, and then those without, projected
-// to the width of the latent vectors.
+// queries projects rows to queries of the latent vectors: each head's features with positions, and
+// then those without, projected to the width of the latent vectors.
 func (a *LatentAttention) queries(ws *Workspace, x []float32, rows int) ([]float32, error) {
 	head, width := a.Plain+a.Turned, a.core.HeadDim
 	wide := ws.Alloc(rows * a.Heads * width) // [rows, heads, turned + rank]
@@ -205,8 +209,8 @@ func (a *LatentAttention) keys(ws *Workspace, x []float32, rows int) ([]float32,
 	return k, nil
 }
 
-// eachHead applies the layer of each head to its features in x, from feature from on, and stores the results in dst, from feature to on.
-// Heads follow each other at the given distances.
+// eachHead applies the layer of each head to its features in x, from feature from on, and stores
+// the results in dst, from feature to on. Heads follow each other at the given distances.
 func (a *LatentAttention) eachHead(ws *Workspace, layers []*Linear, dst []float32, dstRow, dstHead, to int, x []float32, xRow, xHead, from int) error {
 	defer ws.Release(ws.Mark())
 	in, out, rows := layers[0].In, layers[0].Out, len(x)/xRow

@@ -6,20 +6,19 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// LayerConfig describes a layer: self-attention, optionally cross-attention,
-// and a feed-forward network, each with a normalization and a residual
-// connection.
+// LayerConfig describes a layer: self-attention, optionally cross-attention, and a feed-forward
+// network, each with a normalization and a residual connection.
 type LayerConfig struct {
 	Self AttentionConfig
-	// Cross, unless nil, makes a decoder layer. Its KeyWidth is the width of the
-	// memory.
+	// Cross, unless nil, makes a decoder layer. Its KeyWidth is the width of the memory.
 	Cross       *AttentionConfig
 	FeedForward FeedForwardConfig
-	// Feed, unless nil, loads the part that replaces FeedForward, which is then ignored. l is the layer's loader, which collects errors
-	// about the weights.
+	// Feed, unless nil, loads the part that replaces FeedForward, which is then ignored. l is the
+	// layer's loader, which collects errors about the weights.
 	Feed func(l *Loader) Feed
 	Norm NormConfig // Shape may be left out: {Dim}
-	// NormFirst normalizes the input of each part (pre-norm) instead of the sum after it (post-norm).
+	// NormFirst normalizes the input of each part (pre-norm) instead of the sum after it
+	// (post-norm).
 	NormFirst bool
 }
 
@@ -72,7 +71,8 @@ type Layer struct {
 	name      string
 }
 
-// NewLayer takes the weights with the given names under prefix, which ends with a dot unless it is empty.
+// NewLayer takes the weights with the given names under prefix, which ends with a dot unless it is
+// empty.
 func NewLayer(c LayerConfig, names LayerNames, w Weights, prefix string) (*Layer, error) {
 	return load(w, prefix, func(l *Loader) *Layer { return l.Layer(c, names) })
 }
@@ -101,11 +101,12 @@ func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
 	return layer
 }
 
-// CacheBytes returns the memory of the keys and values that a cache keeps for a row, in pages of the given format.
+// CacheBytes returns the memory of the keys and values that a cache keeps for a row, in pages of
+// the given format.
 func (l *Layer) CacheBytes(f kernels.Format) int64 { return l.Self.CacheBytes(f) }
 
-// MemoryBytes returns the memory of the keys and values that a cache keeps for a row of LayerInput.Memory, in float32: 0 without
-// cross-attention.
+// MemoryBytes returns the memory of the keys and values that a cache keeps for a row of
+// LayerInput.Memory, in float32: 0 without cross-attention.
 func (l *Layer) MemoryBytes() int64 {
 	if l.Cross == nil {
 		return 0
@@ -121,15 +122,17 @@ type LayerInput struct {
 	Mask      *Mask      // for self-attention
 	HeadMask  []float32  // [heads], for all attentions; nil: 1, as everywhere but in models/classic
 
-	// Memory has the rows that cross-attention attends to: the output of an encoder,
-	// [rows of MemoryBatch, KeyWidth], with as many sequences as Batch, or one that
-	// all share. It is not read where a cache holds its keys and values.
+	// Memory has the rows that cross-attention attends to: the output of an encoder, [rows of
+	// MemoryBatch, KeyWidth], with as many sequences as Batch, or one that all share. It is not
+	// read where a cache holds its keys and values.
 	Memory      []float32
 	MemoryBatch Batch
 	MemoryMask  *Mask
-	// Kept has the keys and values that layers share in a pass. Layers of package transformer do not use it.
+	// Kept has the keys and values that layers share in a pass. Layers of package transformer do
+	// not use it.
 	Kept []Kept
-	// Beside, [rows, a width of the layer's own], is the layer's input in addition to X. Layers of package transformer do not use it.
+	// Beside, [rows, a width of the layer's own], is the layer's input in addition to X. Layers of
+	// package transformer do not use it.
 	Beside []float32
 	// SkipCross leaves out cross-attention, as in BLIP's layers in text mode, with models/classic.
 	SkipCross bool
@@ -137,9 +140,9 @@ type LayerInput struct {
 
 // Forward sets dst, [rows, Dim], to the layer's output. dst may be in.X.
 //
-// Trace reports "after_self" and "after_cross", the rows after each attention
-// with its residual and, in post-norm, its normalization, and the output under
-// the layer's own name. cache is nil, or the layer's part of one.
+// Trace reports "after_self" and "after_cross", the rows after each attention with its residual
+// and, in post-norm, its normalization, and the output under the layer's own name. cache is nil, or
+// the layer's part of one.
 func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache) error {
 	if l == nil || l.Dim == 0 || l.Feed == nil {
 		return check.Errorf(fault.ErrConfig, "layer that NewLayer did not make")
@@ -212,9 +215,10 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 	return nil
 }
 
-// enter begins a part of the layer. The part computes a result from the rows in, adds the rows before, and writes the sum to to. In
-// pre-norm, in is before, normalized, and to is dst. In post-norm, in is before itself, and to is norm, which leave normalizes. dst may be
-// before only in post-norm; norm is scratch memory of their size.
+// enter begins a part of the layer. The part computes a result from the rows in, adds the rows
+// before, and writes the sum to to. In pre-norm, in is before, normalized, and to is dst. In
+// post-norm, in is before itself, and to is norm, which leave normalizes. dst may be before only in
+// post-norm; norm is scratch memory of their size.
 func (l *Layer) enter(ws *Workspace, dst, before, norm []float32, n *Norm) (in, to []float32, err error) {
 	if l.NormFirst {
 		return norm, dst, n.Forward(ws, norm, before)

@@ -7,16 +7,16 @@ import (
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
 )
 
-// Linear computes x*Wᵀ + b over the last axis, as torch.nn.Linear does. It holds
-// its weights in packed form only. Make it with NewLinear or as part of a model.
+// Linear computes x*Wᵀ + b over the last axis, as torch.nn.Linear does. It holds its weights in
+// packed form only. Make it with NewLinear or as part of a model.
 type Linear struct {
 	In, Out int
 	Bias    []float32 // [Out], or nil
 	weight  *checkpoint.Matrix
 }
 
-// NewLinear returns the layer with weight, [out, in], which is packed for the kernels
-// active now, and bias, [out] or nil, which the layer keeps.
+// NewLinear returns the layer with weight, [out, in], which is packed for the kernels active now,
+// and bias, [out] or nil, which the layer keeps.
 func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 	if err := checkLinear(in, out, weight, bias); err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func checkLinear(in, out int, weight, bias []float32) error {
 	return nil
 }
 
-// Weight returns the matrix that the layer multiplies with, [Out, In], unpacked. It is meant for gradients and for inspection, not for
-// every pass.
+// Weight returns the matrix that the layer multiplies with, [Out, In], unpacked. It is meant for
+// gradients and for inspection, not for every pass.
 func (l *Linear) Weight() []float32 {
 	w := make([]float32, l.Out*l.In)
 	for o := range l.Out {
@@ -60,14 +60,13 @@ func (l *Linear) Forward(ws *Workspace, dst, x []float32) error {
 	return l.forward(ws, dst, x, kernels.ActIdentity, nil)
 }
 
-// ForwardAdd sets dst, [rows, Out], to x*Wᵀ + b + residual for x, [rows, In], and
-// residual, [rows, Out], which may be dst.
+// ForwardAdd sets dst, [rows, Out], to x*Wᵀ + b + residual for x, [rows, In], and residual, [rows,
+// Out], which may be dst.
 func (l *Linear) ForwardAdd(ws *Workspace, dst, x, residual []float32) error {
 	return l.forward(ws, dst, x, kernels.ActIdentity, residual)
 }
 
-// forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows,
-// Out] and may be dst.
+// forward is dst = activation(x*Wᵀ + b) + residual; residual is nil or [rows, Out] and may be dst.
 func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Activation, residual []float32) error {
 	if err := l.check(ws); err != nil {
 		return err
@@ -88,8 +87,8 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 	return nil
 }
 
-// forwardApart is Forward with the rows of dst, [rows, Out], ldDst elements apart. The elements between rows stay unchanged. The last row
-// may end after its Out elements.
+// forwardApart is Forward with the rows of dst, [rows, Out], ldDst elements apart. The elements
+// between rows stay unchanged. The last row may end after its Out elements.
 func (l *Linear) forwardApart(ws *Workspace, dst []float32, ldDst int, x []float32) error {
 	if err := l.check(ws); err != nil {
 		return err
@@ -116,7 +115,8 @@ func (l *Linear) check(ws *Workspace) error {
 	return ws.check()
 }
 
-// multiply is forward without its checks, with the rows of dst ldDst elements apart and those of x ldX.
+// multiply is forward without its checks, with the rows of dst ldDst elements apart and those of x
+// ldX.
 func (l *Linear) multiply(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int, activation kernels.Activation, residual []float32) {
 	if len(ws.adapted) > 0 && len(l.weight.Beside) > 0 {
 		l.multiplyAdapted(ws, rows, dst, ldDst, x, ldX, activation, residual)
@@ -126,8 +126,9 @@ func (l *Linear) multiply(ws *Workspace, rows int, dst []float32, ldDst int, x [
 		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
 }
 
-// apart returns the distance between rows of n elements that a product reads next. A product would copy rows at a distance of a multiple of
-// 4 KiB, because they displace each other in the first-level cache.
+// apart returns the distance between rows of n elements that a product reads next. A product would
+// copy rows at a distance of a multiple of 4 KiB, because they displace each other in the
+// first-level cache.
 func apart(n int) int {
 	if n%1024 == 0 {
 		return n + 16
@@ -135,8 +136,9 @@ func apart(n int) int {
 	return n
 }
 
-// multiplyAdapted is multiply for rows with adapters beside the weights (Chen et al. 2023, "Punica: Multi-Tenant LoRA Serving"). Rows
-// without an adapter get the same bits as in a pass without adapters.
+// multiplyAdapted is multiply for rows with adapters beside the weights (Chen et al. 2023, "Punica:
+// Multi-Tenant LoRA Serving"). Rows without an adapter get the same bits as in a pass without
+// adapters.
 func (l *Linear) multiplyAdapted(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int, activation kernels.Activation, residual []float32) {
 	defer ws.Release(ws.Mark())
 	ep := kernels.Epilogue{Bias: l.Bias, Residual: residual, LdResidual: l.Out}

@@ -55,8 +55,8 @@ func TestUnreadableTensor(t *testing.T) {
 	}
 }
 
-// TestTablesOfManyRows: a table that is read in several pieces, alone and as the projection that is tied to it, has each row
-// where it belongs, and a projection that differs anywhere is another one.
+// TestTablesOfManyRows: a table that is read in several pieces, alone and as the projection that is
+// tied to it, has each row where it belongs, and a projection that differs anywhere is another one.
 func TestTablesOfManyRows(t *testing.T) {
 	const rows, dim = 3000, 64
 	data := make([]float32, rows*dim)
@@ -101,8 +101,8 @@ func TestTablesOfManyRows(t *testing.T) {
 	tftest.NoError(t, l.Finish())
 }
 
-// TestImpossiblePart is that a part which cannot be made is reported alone: what it would
-// have asked for is not left over.
+// TestImpossiblePart is that a part which cannot be made is reported alone: what it would have
+// asked for is not left over.
 func TestImpossiblePart(t *testing.T) {
 	w := tf.TensorMap{"weight": {Shape: []int{2}, Data: []float32{1, 2}}}
 	_, err := tf.NewNorm(tf.NormConfig{Shape: []int{2}}, w, "")
@@ -134,7 +134,8 @@ func TestPartsBeyond(t *testing.T) {
 	}
 }
 
-// TestRenames: a name goes through the functions of all calls of Rename, that of the last call first, and errors have the checkpoint's name.
+// TestRenames: a name goes through the functions of all calls of Rename, that of the last call
+// first, and errors have the checkpoint's name.
 func TestRenames(t *testing.T) {
 	w := tf.TensorMap{"model.text.proj.weight": {Shape: []int{1, 2}, Data: []float32{3, 5}}}
 	l := tf.NewLoader(w)

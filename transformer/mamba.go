@@ -17,27 +17,30 @@ type Mamba2Config struct {
 	Taps           int // rows that the convolution mixes: the row itself and those in front of it
 	// InBias, ConvBias and OutBias say which of the projections and the convolution have a bias.
 	InBias, ConvBias, OutBias bool
-	// StepMin and StepMax bound the time step after softplus; if StepMax is 0, there is no upper bound.
+	// StepMin and StepMax bound the time step after softplus; if StepMax is 0, there is no upper
+	// bound.
 	StepMin, StepMax float32
-	// Eps is the epsilon of the normalization of the scan's output, over the channels of each group. 0: there is no
-	// normalization.
+	// Eps is the epsilon of the normalization of the scan's output, over the channels of each
+	// group. 0: there is no normalization.
 	Eps float32
 	// NormFirst puts the normalization before the product with the gate.
 	NormFirst bool
-	// InScale, unless 0, multiplies the input of the block. Scales, unless nil, multiplies the parts of the projection's output: z, x, B, C
-	// and the time steps.
+	// InScale, unless 0, multiplies the input of the block. Scales, unless nil, multiplies the
+	// parts of the projection's output: z, x, B, C and the time steps.
 	InScale float32
 	Scales  []float32
 	// Negative says that the tensor A_log holds A = -exp(A_log), as in the files of llama.cpp.
 	Negative bool
 }
 
-// inner returns the width of all heads, mixed the width of the convolution, and projected the width of the projection's output.
+// inner returns the width of all heads, mixed the width of the convolution, and projected the width
+// of the projection's output.
 func (c *Mamba2Config) inner() int     { return c.Heads * c.HeadDim }
 func (c *Mamba2Config) mixed() int     { return c.inner() + 2*c.Groups*c.State }
 func (c *Mamba2Config) projected() int { return c.inner() + c.mixed() + c.Heads }
 
-// recent returns the part of a state that belongs to the convolution: the inputs of the rows before. The rest belongs to the heads.
+// recent returns the part of a state that belongs to the convolution: the inputs of the rows
+// before. The rest belongs to the heads.
 func (c *Mamba2Config) recent() int { return (c.Taps - 1) * c.mixed() }
 
 func (c *Mamba2Config) check() error {
@@ -67,15 +70,17 @@ func (c *Mamba2Config) check() error {
 	return nil
 }
 
-// Mamba2 is the block of Mamba-2: the projection In computes a gate z, channels x, B and C, and a time step for each head. A convolution
-// and SiLU mix x, B and C with the few rows before. Then each channel of a head computes
+// Mamba2 is the block of Mamba-2: the projection In computes a gate z, channels x, B and C, and a
+// time step for each head. A convolution and SiLU mix x, B and C with the few rows before. Then
+// each channel of a head computes
 //
 //	state = exp(step*A)*state + step*x*B
 //	y = state*C + D*x
 //
 // and y*silu(z), normalized, goes through the projection Out.
 //
-// The state passes from row to row: a text gets the same bits in one pass, in pieces and row by row.
+// The state passes from row to row: a text gets the same bits in one pass, in pieces and row by
+// row.
 type Mamba2 struct {
 	Mamba2Config
 	In, Out    *Linear
@@ -130,8 +135,8 @@ func (m *Mamba2) recurrence() Recurrence {
 	return Recurrence{Size: m.recent() + m.Heads*m.State*m.HeadDim, Width: m.mixed() + m.Heads}
 }
 
-// Forward sets dst, [rows of batch, Dim], to the block's output for x, [rows, Dim]. cache is nil, or the layer's part of one. dst may
-// be x.
+// Forward sets dst, [rows of batch, Dim], to the block's output for x, [rows, Dim]. cache is nil,
+// or the layer's part of one. dst may be x.
 func (m *Mamba2) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *LayerCache) error {
 	if err := m.checkMade(); err != nil {
 		return err
@@ -171,7 +176,8 @@ func (m *Mamba2) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *La
 	return m.Out.Forward(ws, dst, s.y) // [rows, D]
 }
 
-// checkMade returns an error unless the weights of the block fit its configuration. Linear layers check themselves.
+// checkMade returns an error unless the weights of the block fit its configuration. Linear layers
+// check themselves.
 func (m *Mamba2) checkMade() error {
 	if m == nil || m.In == nil || m.Out == nil {
 		return check.Errorf(fault.ErrConfig, "mamba without projections")
@@ -233,7 +239,8 @@ func (m *Mamba2) normalize(y []float32) {
 	}
 }
 
-// scan takes rows of a sequence through the convolution and the state of a Mamba-2 block. It is a task of kernels.Threads.Run whose parts are rows.
+// scan takes rows of a sequence through the convolution and the state of a Mamba-2 block. It is a
+// task of kernels.Threads.Run whose parts are rows.
 type scan struct {
 	*Mamba2
 	ws             *Workspace
@@ -245,7 +252,8 @@ type scan struct {
 	rows           int
 }
 
-// step is Recurrence.Step. A state has the last inputs of the convolution, and the states of the heads.
+// step is Recurrence.Step. A state has the last inputs of the convolution, and the states of the
+// heads.
 func (s *scan) step(to, from, inputs []float32, first int) error {
 	defer s.ws.Release(s.ws.Mark())
 	width, mixed, recent := s.recurrence().Width, s.mixed(), s.recent()

@@ -106,8 +106,9 @@ func projection(l *tf.Linear, x []float32) (y []float64) {
 	return y
 }
 
-// TestMambaHistories feeds rows of several sequences at a time, takes rows back, forks and releases histories in any order. Rows become
-// what the definition says, and have the bits of a pass over the whole sequence at once.
+// TestMambaHistories feeds rows of several sequences at a time, takes rows back, forks and releases
+// histories in any order. Rows become what the definition says, and have the bits of a pass over
+// the whole sequence at once.
 func TestMambaHistories(t *testing.T) {
 	type sequence struct {
 		history *tf.History
@@ -180,7 +181,8 @@ func TestMambaHistories(t *testing.T) {
 	}
 }
 
-// TestMambaAgain takes back all but one of many rows: the next pass, of one row, computes with more rows than it has.
+// TestMambaAgain takes back all but one of many rows: the next pass, of one row, computes with more
+// rows than it has.
 func TestMambaAgain(t *testing.T) {
 	m := newMamba(t, mambaConfig())
 	const rows, kept = 9, 7

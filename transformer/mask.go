@@ -9,13 +9,13 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Mask says which keys each query sees, and may add a bias to the scores. It
-// is made only by the named constructors below, because the conventions in use
-// contradict one another: 0, 1, true and false all mean "hidden" somewhere. A
-// nil *Mask hides nothing. Masks are immutable.
+// A Mask says which keys each query sees, and may add a bias to the scores. It is made only by the
+// named constructors below, because the conventions in use contradict one another: 0, 1, true and
+// false all mean "hidden" somewhere. A nil *Mask hides nothing. Masks are immutable.
 //
-// Masks with data keep the slice and have a shape [B, heads, queries, keys]. A size of 1 applies to all; any other size is that of the
-// batch, or for queries and keys the length of its longest sequence. Keys in a cache count as keys.
+// Masks with data keep the slice and have a shape [B, heads, queries, keys]. A size of 1 applies to
+// all; any other size is that of the batch, or for queries and keys the length of its longest
+// sequence. Keys in a cache count as keys.
 type Mask struct {
 	terms []maskTerm // a key is seen if all terms admit it; biases add up
 	empty kernels.EmptyRow
@@ -38,19 +38,20 @@ type maskTerm struct {
 	slopes  []float32 // ALiBi's, per head
 }
 
-// unbounded is a distance that no sequence reaches. Sums of it and positions fit into an int of 32 bits.
+// unbounded is a distance that no sequence reaches. Sums of it and positions fit into an int of 32
+// bits.
 const unbounded = 1 << 29
 
-// Causal hides the keys after a query's own position. A query's position is
-// its index plus the number of positions that the cache held before.
+// Causal hides the keys after a query's own position. A query's position is its index plus the
+// number of positions that the cache held before.
 func Causal() *Mask { return window(unbounded, 0) }
 
-// SlidingWindow is Causal, and also hides keys more than size-1 positions back. Its cost grows with the size, not with the length of the
-// sequence.
+// SlidingWindow is Causal, and also hides keys more than size-1 positions back. Its cost grows with
+// the size, not with the length of the sequence.
 func SlidingWindow(size int) *Mask { return window(max(size, 1)-1, 0) }
 
-// LocalWindow hides the keys more than before positions in front of the query
-// or more than after positions past it.
+// LocalWindow hides the keys more than before positions in front of the query or more than after
+// positions past it.
 func LocalWindow(before, after int) *Mask { return window(before, after) }
 
 func window(before, after int) *Mask {
@@ -58,14 +59,15 @@ func window(before, after int) *Mask {
 	return &Mask{terms: []maskTerm{{window: true, before: clamp(before), after: clamp(after)}}}
 }
 
-// KeepMask hides the keys where keep, of shape [batch, heads, queries, keys], is false: Hugging Face's attention_mask, or masked_fill(mask
+// KeepMask hides the keys where keep, of shape [batch, heads, queries, keys], is false: Hugging
+// Face's attention_mask, or masked_fill(mask
 // == 0, -inf). In this module only models/classic uses it: other batches have no padding.
 func KeepMask(keep []bool, batch, heads, queries, keys int) *Mask {
 	return &Mask{terms: []maskTerm{{keep: keep, shape: [4]int{batch, heads, queries, keys}}}}
 }
 
-// BlockMask hides the keys where blocked, of shape [batch, heads, queries,
-// keys], is true: torch.nn's key_padding_mask and attn_mask. It is for models/classic, as KeepMask is.
+// BlockMask hides the keys where blocked, of shape [batch, heads, queries, keys], is true:
+// torch.nn's key_padding_mask and attn_mask. It is for models/classic, as KeepMask is.
 func BlockMask(blocked []bool, batch, heads, queries, keys int) *Mask {
 	keep := make([]bool, len(blocked))
 	for i, b := range blocked {
@@ -74,9 +76,8 @@ func BlockMask(blocked []bool, batch, heads, queries, keys int) *Mask {
 	return KeepMask(keep, batch, heads, queries, keys)
 }
 
-// AdditiveMask adds bias, of shape [batch, heads, queries, keys], to the scaled
-// scores: torch.nn's float attn_mask, ALiBi, or BERT's 0 and -10000. A bias of
-// -Inf hides a key.
+// AdditiveMask adds bias, of shape [batch, heads, queries, keys], to the scaled scores: torch.nn's
+// float attn_mask, ALiBi, or BERT's 0 and -10000. A bias of -Inf hides a key.
 func AdditiveMask(bias []float32, batch, heads, queries, keys int) *Mask {
 	return &Mask{terms: []maskTerm{{bias: bias, shape: [4]int{batch, heads, queries, keys}}}}
 }
@@ -90,19 +91,19 @@ func ValidLengths(lengths ...int) *Mask {
 	return &Mask{terms: []maskTerm{{lengths: lengths}}}
 }
 
-// ValidLengthsPerQuery hides from query q of sequence i the keys at index
-// lengths[i*queries+q] and after. lengths is [batch, queries], where queries
-// is the length of the longest sequence. It is for models/classic, as KeepMask is.
+// ValidLengthsPerQuery hides from query q of sequence i the keys at index lengths[i*queries+q] and
+// after. lengths is [batch, queries], where queries is the length of the longest sequence. It is
+// for models/classic, as KeepMask is.
 func ValidLengthsPerQuery(lengths []int, queries int) *Mask {
 	return &Mask{terms: []maskTerm{{lengths: lengths, queries: max(queries, 1)}}}
 }
 
-// ALiBi adds to the scores of head h minus slopes[h] times the distance between
-// query and key (Press et al., 2022). It hides nothing: see Causal. No model here uses it.
+// ALiBi adds to the scores of head h minus slopes[h] times the distance between query and key
+// (Press et al., 2022). It hides nothing: see Causal. No model here uses it.
 func ALiBi(slopes ...float32) *Mask { return &Mask{terms: []maskTerm{{slopes: slopes}}} }
 
-// ALiBiSlopes returns the slopes of the paper, 2^(-8h/heads) for h from 1 to heads,
-// which must be a power of 2.
+// ALiBiSlopes returns the slopes of the paper, 2^(-8h/heads) for h from 1 to heads, which must be a
+// power of 2.
 func ALiBiSlopes(heads int) []float32 {
 	slopes := make([]float32, heads)
 	for h := range slopes {
@@ -111,8 +112,8 @@ func ALiBiSlopes(heads int) []float32 {
 	return slopes
 }
 
-// And returns the mask that hides the keys that m or another hides, and adds the biases of both. It treats rows that see no key as m does.
-// Either may be nil.
+// And returns the mask that hides the keys that m or another hides, and adds the biases of both. It
+// treats rows that see no key as m does. Either may be nil.
 func (m *Mask) And(other *Mask) *Mask {
 	switch {
 	case m == nil:
@@ -125,8 +126,9 @@ func (m *Mask) And(other *Mask) *Mask {
 	return &Mask{terms, m.empty, spans}
 }
 
-// Joined returns m with spans whose rows also see those after them in the same span, such as the tokens of an image. m is [Causal], or a
-// [SlidingWindow], which keeps hiding what is too far in front of a row. Spans are in the order of their rows, and do not overlap.
+// Joined returns m with spans whose rows also see those after them in the same span, such as the
+// tokens of an image. m is [Causal], or a [SlidingWindow], which keeps hiding what is too far in
+// front of a row. Spans are in the order of their rows, and do not overlap.
 func (m *Mask) Joined(spans ...Span) *Mask {
 	if len(spans) == 0 {
 		return m
@@ -134,8 +136,8 @@ func (m *Mask) Joined(spans ...Span) *Mask {
 	return &Mask{m.terms, m.empty, spans}
 }
 
-// WithEmpty returns m with another treatment of queries that see no key. The default is kernels.EmptyZero; only models/classic uses other
-// values.
+// WithEmpty returns m with another treatment of queries that see no key. The default is
+// kernels.EmptyZero; only models/classic uses other values.
 func (m *Mask) WithEmpty(e kernels.EmptyRow) *Mask {
 	if m == nil {
 		m = &Mask{}
@@ -143,7 +145,8 @@ func (m *Mask) WithEmpty(e kernels.EmptyRow) *Mask {
 	return &Mask{m.terms, e, m.spans}
 }
 
-// check returns an error unless the data of m fits the batch, whose longest sequence attends to maxK keys.
+// check returns an error unless the data of m fits the batch, whose longest sequence attends to
+// maxK keys.
 func (m *Mask) check(b Batch, heads, maxK int) error {
 	if m == nil {
 		return nil
@@ -183,7 +186,8 @@ func (m *Mask) check(b Batch, heads, maxK int) error {
 	return nil
 }
 
-// checkSpans returns an error unless the spans are in order, each within one sequence, and m is a mask that they may change.
+// checkSpans returns an error unless the spans are in order, each within one sequence, and m is a
+// mask that they may change.
 func (m *Mask) checkSpans(b Batch) error {
 	if len(m.spans) > 0 && (!m.causal() || slices.ContainsFunc(m.terms, func(t maskTerm) bool { return !t.window })) {
 		return check.Errorf(fault.ErrShape, "spans of a mask that is not Causal or a SlidingWindow")
@@ -201,8 +205,8 @@ func (m *Mask) checkSpans(b Batch) error {
 	return nil
 }
 
-// ofPositions reports whether the keys that m shows a query depend only on the position and the sequence of the query, so that m may be
-// lowered for some of the queries.
+// ofPositions reports whether the keys that m shows a query depend only on the position and the
+// sequence of the query, so that m may be lowered for some of the queries.
 func (m *Mask) ofPositions() bool {
 	if m == nil {
 		return true
@@ -233,8 +237,8 @@ func (m *Mask) causal() bool {
 // joins reports whether m has spans.
 func (m *Mask) joins() bool { return m != nil && len(m.spans) > 0 }
 
-// spelled returns a mask without spans that hides the same keys. pastOf returns how many keys of a sequence
-// come before its queries.
+// spelled returns a mask without spans that hides the same keys. pastOf returns how many keys of a
+// sequence come before its queries.
 func (m *Mask) spelled(b Batch, maxK int, pastOf func(i int) int) *Mask {
 	maxQ := b.MaxLength()
 	keep := make([]bool, b.Len()*maxQ*maxK) // [B, 1, queries, keys]
@@ -260,8 +264,9 @@ func (m *Mask) spelled(b Batch, maxK int, pastOf func(i int) int) *Mask {
 	return KeepMask(keep, b.Len(), 1, maxQ, maxK).WithEmpty(m.empty)
 }
 
-// lower appends the terms of m for sequences [first, first+n) of a batch, which have lenQ queries and lenK keys each.
-// Where these are fewer than the mask's, its data is copied. joined leaves the keys after each query visible.
+// lower appends the terms of m for sequences [first, first+n) of a batch, which have lenQ queries
+// and lenK keys each. Where these are fewer than the mask's, its data is copied. joined leaves the
+// keys after each query visible.
 func (m *Mask) lower(terms []kernels.MaskTerm, first, n, lenQ, lenK int, joined bool) []kernels.MaskTerm {
 	if m == nil {
 		return terms
@@ -301,8 +306,8 @@ func (m *Mask) lower(terms []kernels.MaskTerm, first, n, lenQ, lenK int, joined 
 	return terms
 }
 
-// part returns the first elements along each axis of x but the first, where it is
-// those from first on: x itself where they are contiguous.
+// part returns the first elements along each axis of x but the first, where it is those from first
+// on: x itself where they are contiguous.
 func part[T any](x []T, from [4]int, first int, to [4]int) []T {
 	if from[0] == 1 {
 		first = 0

@@ -31,7 +31,8 @@ func meetingsOf(t *testing.T, c tf.LayerConfig, format kernels.Format, threads, 
 	return int(n.Load())
 }
 
-// TestMeetings counts the meetings of a layer: one for each product, normalization and activation that is worth several threads.
+// TestMeetings counts the meetings of a layer: one for each product, normalization and activation
+// that is worth several threads.
 func TestMeetings(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("a count, which is the same everywhere, takes minutes in emulators")

@@ -13,9 +13,10 @@ import (
 
 // This file has mixtures of experts: many feed-forward networks, a few of which compute each row.
 
-// MixtureConfig describes a mixture of experts (Shazeer et al. 2017, "Outrageously Large Neural Networks"), each a gated network:
-// Down(activation(Gate(x)) * Up(x)). A linear router scores the experts. A row takes the TopK best, and adds up their results, weighted by
-// the softmax of the scores, or by their sigmoids.
+// MixtureConfig describes a mixture of experts (Shazeer et al. 2017, "Outrageously Large Neural
+// Networks"), each a gated network: Down(activation(Gate(x)) * Up(x)). A linear router scores the
+// experts. A row takes the TopK best, and adds up their results, weighted by the softmax of the
+// scores, or by their sigmoids.
 type MixtureConfig struct {
 	Dim           int
 	RouterDim     int // the width of the rows that the router scores, with [Mixture.ForwardBy]; 0: Dim
@@ -23,12 +24,13 @@ type MixtureConfig struct {
 	Experts, TopK int
 	// Normalize makes the weights of a row's experts add up to 1: a softmax of only their scores.
 	Normalize bool
-	// Sigmoid weighs an expert by the sigmoid of its score. Normalize divides the weights of a row's experts by their
-	// sum plus Epsilon.
+	// Sigmoid weighs an expert by the sigmoid of its score. Normalize divides the weights of a
+	// row's experts by their sum plus Epsilon.
 	Sigmoid bool
 	Epsilon float32
-	// Groups, unless 0, is the number of groups of neighbouring experts. A row first takes the TopGroups groups whose two best experts have
-	// the largest sum of sigmoids, and then only experts of these groups.
+	// Groups, unless 0, is the number of groups of neighbouring experts. A row first takes the
+	// TopGroups groups whose two best experts have the largest sum of sigmoids, and then only
+	// experts of these groups.
 	Groups, TopGroups int
 	Scale             float32 // multiplies all weights; 0: 1
 	RouterBias        bool
@@ -40,7 +42,8 @@ type MixtureConfig struct {
 	Plain bool
 }
 
-// routerDim returns the width of the rows that the router scores, and into what an expert makes of a row before the activation.
+// routerDim returns the width of the rows that the router scores, and into what an expert makes of
+// a row before the activation.
 func (c MixtureConfig) routerDim() int { return cmp.Or(c.RouterDim, c.Dim) }
 func (c MixtureConfig) into() int {
 	if c.Plain {
@@ -77,16 +80,20 @@ func (c MixtureConfig) check() error {
 	return nil
 }
 
-// MixtureNames says what an ecosystem calls the weights of a mixture of experts, as prefixes that end with a dot.
+// MixtureNames says what an ecosystem calls the weights of a mixture of experts, as prefixes that
+// end with a dot.
 type MixtureNames struct {
 	Router string
-	// Each is the prefix of an expert, with %d for its index, and All the prefix of tensors that stack the experts' matrices, [Experts,
-	// out, in]. A checkpoint may have either; an empty prefix is not looked for.
+	// Each is the prefix of an expert, with %d for its index, and All the prefix of tensors that
+	// stack the experts' matrices, [Experts, out, in]. A checkpoint may have either; an empty
+	// prefix is not looked for.
 	Each, All string
-	// Correction is the tensor, [Experts], that is added to the sigmoids to pick experts, but not to weigh them; "": there is none.
+	// Correction is the tensor, [Experts], that is added to the sigmoids to pick experts, but not
+	// to weigh them; "": there is none.
 	Correction string
 	Expert     FeedForwardNames // after either; Packed is looked for first, if it is set
-	// Scale is the whole name of the tensor of factors for the results of the experts, [Experts]; "": 1.
+	// Scale is the whole name of the tensor of factors for the results of the experts, [Experts];
+	// "": 1.
 	Scale string
 	// Interleaved is set where the rows of Packed alternate between the gate and Up.
 	Interleaved bool
@@ -223,8 +230,9 @@ func (e *experts) bias(i int, in []*Linear, down *Linear) {
 	}
 }
 
-// Forward sets dst, [rows, Dim], to the mixture's value at x, [rows, Dim], plus residual, nil or [rows, Dim], which may be dst. The
-// products of different experts run on the threads at the same time; each multiplies all rows of an expert.
+// Forward sets dst, [rows, Dim], to the mixture's value at x, [rows, Dim], plus residual, nil or
+// [rows, Dim], which may be dst. The products of different experts run on the threads at the same
+// time; each multiplies all rows of an expert.
 //
 // Trace reports the router's scores under its name.
 func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {

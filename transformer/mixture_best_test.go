@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestBestOfTies wants the experts in the order of a stable sort by score: of equal ones the first is picked first.
+// TestBestOfTies wants the experts in the order of a stable sort by score: of equal ones the first
+// is picked first.
 func TestBestOfTies(t *testing.T) {
 	for _, c := range []struct {
 		scores []float32

@@ -16,8 +16,8 @@ import (
 
 var mixtureNames = tf.MixtureNames{Router: "router.", Correction: "correction", Each: "experts.%d.", Expert: tf.FeedForwardNames{Gate: "gate.", Up: "up.", Down: "down."}}
 
-// mixtureOf returns the value of a mixture at a row whose experts the row scored picks, from its definition in float64. Experts with gates
-// have SiLU, plain ones ReLU2.
+// mixtureOf returns the value of a mixture at a row whose experts the row scored picks, from its
+// definition in float64. Experts with gates have SiLU, plain ones ReLU2.
 func mixtureOf(c tf.MixtureConfig, w tf.Weights, x, scored []float32) []float64 {
 	times := func(name string, rows int, x []float64, bias bool) []float64 {
 		m, _ := w.Tensor(name+"weight", rows, len(x))
@@ -74,7 +74,8 @@ func mixtureOf(c tf.MixtureConfig, w tf.Weights, x, scored []float32) []float64 
 	return out
 }
 
-// picked returns the experts of a row by their scores, the best first, and the weights of those that count.
+// picked returns the experts of a row by their scores, the best first, and the weights of those
+// that count.
 func picked(c tf.MixtureConfig, w tf.Weights, scores []float64) (order []int, weight []float64) {
 	choice, of := slices.Clone(scores), make([]float64, len(scores)) // what experts are picked by, and weighed by
 	for e, x := range scores {
@@ -126,8 +127,8 @@ func picked(c tf.MixtureConfig, w tf.Weights, scores []float64) (order []int, we
 	return order, of
 }
 
-// TestMixture compares with the definition, and wants each row to have the bits that it has alone and on any number of
-// threads, in every format.
+// TestMixture compares with the definition, and wants each row to have the bits that it has alone
+// and on any number of threads, in every format.
 func TestMixture(t *testing.T) {
 	base := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 7, TopK: 3, Activation: kernels.ActSiLU}
 	gptOSS := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 5, TopK: 5, Activation: kernels.ActSiLU, Normalize: true, RouterBias: true, Bias: true, Sharpness: 1.7, Limit: 0.1, Offset: 1}
@@ -186,7 +187,8 @@ func TestMixture(t *testing.T) {
 	})
 }
 
-// TestMixtureStacked reads the same experts from tensors that stack them in the ways of several models.
+// TestMixtureStacked reads the same experts from tensors that stack them in the ways of several
+// models.
 func TestMixtureStacked(t *testing.T) {
 	c := tf.MixtureConfig{Dim: 8, Hidden: 12, Experts: 3, TopK: 2, Activation: kernels.ActSiLU, Bias: true}
 	w := tf.Random(13)

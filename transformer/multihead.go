@@ -9,8 +9,8 @@ import (
 // AttentionConfig describes a multi-head attention.
 type AttentionConfig struct {
 	Dim int // width of the queries' rows
-	// Widths of the keys' rows, 0: Dim; of the values', 0: KeyWidth; and of the result, 0: Dim. In this module only models/classic has
-	// widths other than Dim.
+	// Widths of the keys' rows, 0: Dim; of the values', 0: KeyWidth; and of the result, 0: Dim. In
+	// this module only models/classic has widths other than Dim.
 	KeyWidth, ValueWidth, OutDim int
 	Heads                        int
 	KVHeads                      int // number of key and value heads, which divides Heads; 0: Heads
@@ -21,25 +21,28 @@ type AttentionConfig struct {
 	SoftCap float32
 	Bias    bool // in the projections of queries, keys and values
 	OutBias bool // in the output projection
-	// CrossOnly is set where keys never come from the queries' own rows: fusing the three projections would gain
-	// nothing.
+	// CrossOnly is set where keys never come from the queries' own rows: fusing the three
+	// projections would gain nothing.
 	CrossOnly bool
 
-	// QKNorm, unless nil, normalizes the queries and keys of each head, before
-	// their positions, in self-attention. Its Shape may be left out: {HeadDim}. Where it is
-	// {Heads*HeadDim}, all heads of the queries are normalized together, and all of the keys.
+	// QKNorm, unless nil, normalizes the queries and keys of each head, before their positions, in
+	// self-attention. Its Shape may be left out: {HeadDim}. Where it is {Heads*HeadDim}, all heads
+	// of the queries are normalized together, and all of the keys.
 	QKNorm *NormConfig
 	// NormLast applies QKNorm after the positions instead.
 	NormLast bool
-	// ValueNorm, unless nil, normalizes the values of each head, in self-attention. Its Shape may be left out: {HeadDim}.
+	// ValueNorm, unless nil, normalizes the values of each head, in self-attention. Its Shape may
+	// be left out: {HeadDim}.
 	ValueNorm *NormConfig
-	// KeysAsValues is set where values are the output of the keys' projection, before the keys' normalization and positions.
+	// KeysAsValues is set where values are the output of the keys' projection, before the keys'
+	// normalization and positions.
 	KeysAsValues bool
-	// BorrowsKeys is set where self-attention uses the keys and values of an earlier layer: see [AttentionInput].Kept. Such a layer has no
-	// projections for keys and values.
+	// BorrowsKeys is set where self-attention uses the keys and values of an earlier layer: see
+	// [AttentionInput].Kept. Such a layer has no projections for keys and values.
 	BorrowsKeys bool
-	// Gated is set where the context of each head, before the output projection, is multiplied by the sigmoid of a gate. The rows of a head's
-	// gate follow those of its query in the weight of the queries.
+	// Gated is set where the context of each head, before the output projection, is multiplied by
+	// the sigmoid of a gate. The rows of a head's gate follow those of its query in the weight of
+	// the queries.
 	Gated bool
 	// Sink is set where every head has a sink: a learned score of an additional key whose value is 0.
 	Sink bool
@@ -103,8 +106,8 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	return c, check.Positive("attention", check.Size("key dim", c.KeyWidth), check.Size("value dim", c.ValueWidth), check.Size("out dim", c.OutDim))
 }
 
-// headNorm returns a normalization of heads, nil for none, with its shape. It normalizes the features of one head, or of all heads, which
-// are most features.
+// headNorm returns a normalization of heads, nil for none, with its shape. It normalizes the
+// features of one head, or of all heads, which are most features.
 func (c AttentionConfig) headNorm(norm *NormConfig, most int) (*NormConfig, error) {
 	if norm == nil {
 		return nil, nil
@@ -127,13 +130,14 @@ func (c AttentionConfig) core() Attention {
 	return Attention{Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, ValueDim: c.HeadDim, Scale: c.Scale, SoftCap: c.SoftCap}
 }
 
-// MultiHeadAttention projects rows to queries, keys and values, lets every head
-// attend, and projects the heads' results, concatenated, to the output.
+// MultiHeadAttention projects rows to queries, keys and values, lets every head attend, and
+// projects the heads' results, concatenated, to the output.
 type MultiHeadAttention struct {
 	AttentionConfig
-	// Query, Key and Value project to [rows, Heads*HeadDim] and twice [rows, KVHeads*HeadDim]. For self-attention they are fused in QKV,
-	// whose output has the three side by side. Either the three or QKV is nil. With KeysAsValues, Value is nil and QKV has two parts; with
-	// BorrowsKeys there is only Query.
+	// Query, Key and Value project to [rows, Heads*HeadDim] and twice [rows, KVHeads*HeadDim]. For
+	// self-attention they are fused in QKV, whose output has the three side by side. Either the
+	// three or QKV is nil. With KeysAsValues, Value is nil and QKV has two parts; with BorrowsKeys
+	// there is only Query.
 	Query, Key, Value  *Linear
 	QKV                *Linear
 	Gate               *Linear // where Gated is set and QKV, which has it behind the values, is nil
@@ -146,13 +150,14 @@ type MultiHeadAttention struct {
 	name               string
 }
 
-// Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim], to in.Key, [key rows, KeyWidth], and in.Value, [key rows,
-// ValueWidth], plus in.Residual. cache may be nil. For self-attention it is the layer's part of a cache with the keys and values of earlier
-// rows, and the pass adds those of the new rows. For cross-attention it is the part of the memory, whose keys and values the first pass
-// computes.
+// Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim], to in.Key, [key
+// rows, KeyWidth], and in.Value, [key rows, ValueWidth], plus in.Residual. cache may be nil. For
+// self-attention it is the layer's part of a cache with the keys and values of earlier rows, and
+// the pass adds those of the new rows. For cross-attention it is the part of the memory, whose keys
+// and values the first pass computes.
 //
-// Trace reports "query", "key" and "value" as they enter the scores, "weights",
-// and "context", the concatenation of the heads' results.
+// Trace reports "query", "key" and "value" as they enter the scores, "weights", and "context", the
+// concatenation of the heads' results.
 func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionInput, cache *LayerCache) error {
 	if a == nil || a.Heads == 0 {
 		return check.Errorf(fault.ErrConfig, "attention that NewMultiHeadAttention did not make")
@@ -207,7 +212,8 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 	return a.Out.forward(ws, dst, context, 0, in.Residual) // [rows, out]
 }
 
-// hasInt8 reports whether the projections are int8. The attention between them then uses int8 too, where it can.
+// hasInt8 reports whether the projections are int8. The attention between them then uses int8 too,
+// where it can.
 func (a *MultiHeadAttention) hasInt8() bool {
 	l := a.QKV
 	if l == nil {
@@ -216,8 +222,8 @@ func (a *MultiHeadAttention) hasInt8() bool {
 	return l.weight.Format() == kernels.FormatInt8
 }
 
-// projectCross projects rows that attend to other rows: to in.Key and in.Value, or to the memory, whose keys and values the cache holds
-// from the first call on.
+// projectCross projects rows that attend to other rows: to in.Key and in.Value, or to the memory,
+// whose keys and values the cache holds from the first call on.
 func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
 	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	if a.Query == nil {
@@ -310,7 +316,8 @@ func addTo(x, y []float32) {
 	}
 }
 
-// CacheBytes returns the memory of the keys and values of a row in pages of a format: 0 with BorrowsKeys.
+// CacheBytes returns the memory of the keys and values of a row in pages of a format: 0 with
+// BorrowsKeys.
 func (a *MultiHeadAttention) CacheBytes(f kernels.Format) int64 {
 	if a.BorrowsKeys {
 		return 0

@@ -7,7 +7,8 @@ import (
 
 // This file loads the weights of a multi-head attention.
 
-// NewMultiHeadAttention takes the weights with the given names under prefix, which ends with a dot unless it is empty.
+// NewMultiHeadAttention takes the weights with the given names under prefix, which ends with a dot
+// unless it is empty.
 func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, prefix string) (*MultiHeadAttention, error) {
 	return load(w, prefix, func(l *Loader) *MultiHeadAttention { return l.Attention(c, names) })
 }
@@ -89,8 +90,8 @@ func (a *MultiHeadAttention) project(l *Loader, names AttentionNames) {
 	}
 }
 
-// byHead returns the parts of a tensor that has a query, a key and a value for each head in turn: all queries, all keys,
-// all values.
+// byHead returns the parts of a tensor that has a query, a key and a value for each head in turn:
+// all queries, all keys, all values.
 func byHead(name string, heads, headDim int) []Part {
 	var parts []Part
 	for kind := range 3 {

@@ -10,11 +10,11 @@ import (
 
 // NormConfig describes a normalization.
 type NormConfig struct {
-	// Shape is the size of the last axes that are normalized together: {D} for
-	// each row on its own, {L, D} for whole sequences of length L.
+	// Shape is the size of the last axes that are normalized together: {D} for each row on its own,
+	// {L, D} for whole sequences of length L.
 	Shape []int
-	// Eps is added to the variance. It has no default: models differ (1e-5 in
-	// PyTorch, 1e-6 in timm, 1e-12 in BERT).
+	// Eps is added to the variance. It has no default: models differ (1e-5 in PyTorch, 1e-6 in
+	// timm, 1e-12 in BERT).
 	Eps float32
 	// RMS chooses root mean square normalization, without mean and bias.
 	RMS bool
@@ -24,15 +24,16 @@ type NormConfig struct {
 	NoWeight bool
 }
 
-// Norm is layer normalization, (x-mean)/sqrt(var+eps)*weight + bias with the
-// biased variance, or RMS normalization, x/sqrt(mean(x²)+eps)*weight.
+// Norm is layer normalization, (x-mean)/sqrt(var+eps)*weight + bias with the biased variance, or
+// RMS normalization, x/sqrt(mean(x²)+eps)*weight.
 type Norm struct {
 	NormConfig
 	Weight, Bias []float32 // of Shape; Bias is nil for RMS and NoBias
 	size         int
 }
 
-// NewNorm takes the weights under prefix, which ends with a dot unless it is empty: "norm." for norm.weight.
+// NewNorm takes the weights under prefix, which ends with a dot unless it is empty: "norm." for
+// norm.weight.
 func NewNorm(c NormConfig, w Weights, prefix string) (*Norm, error) {
 	return load(w, prefix, func(l *Loader) *Norm { return l.Norm(c) })
 }
@@ -50,8 +51,8 @@ func (l *Loader) Norm(c NormConfig) *Norm {
 	}
 }
 
-// normWeight returns the weight of a normalization: ones where the checkpoint has none, unless something was wrong before, such as the
-// layer whose features are normalized.
+// normWeight returns the weight of a normalization: ones where the checkpoint has none, unless
+// something was wrong before, such as the layer whose features are normalized.
 func (l *Loader) normWeight(c NormConfig) []float32 {
 	switch {
 	case !c.NoWeight:

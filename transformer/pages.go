@@ -9,26 +9,29 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file has the pool from which histories take pages: the free pages, the number of histories that share each, and the memory of the
-// layers' rows.
+// This file has the pool from which histories take pages: the free pages, the number of histories
+// that share each, and the memory of the layers' rows.
 
 // PagesConfig describes the pages of a pool.
 type PagesConfig struct {
 	// Rows is the number of rows of a page; 0: PageRows.
 	Rows int
-	// Windows has for each layer the size of its SlidingWindow mask, or one size for all layers; 0: all keys. Pages that no later query
-	// sees are freed: memory depends on the window and not on the length. Masks with data cannot be combined with a window.
+	// Windows has for each layer the size of its SlidingWindow mask, or one size for all layers; 0:
+	// all keys. Pages that no later query sees are freed: memory depends on the window and not on
+	// the length. Masks with data cannot be combined with a window.
 	Windows []int
-	// Format is the format of the keys and values of self-attention: FormatF32, the default; FormatBF16 or FormatF16; or FormatInt8, with a scale
-	// for each row of a head. The keys and values of a memory are float32, and the inputs of a convolution too.
+	// Format is the format of the keys and values of self-attention: FormatF32, the default;
+	// FormatBF16 or FormatF16; or FormatInt8, with a scale for each row of a head. The keys and
+	// values of a memory are float32, and the inputs of a convolution too.
 	Format kernels.Format
-	// Limit bounds the bytes of the pages in use; 0: no limit. The very first pass of a pool is counted only after it has run, because it
-	// determines the size of a row.
+	// Limit bounds the bytes of the pages in use; 0: no limit. The very first pass of a pool is
+	// counted only after it has run, because it determines the size of a row.
 	Limit int64
 }
 
-// Pages is a pool of pages of the keys and values of a stack of layers: a page holds the keys and values of some rows of a sequence, for
-// all layers with the same window. Histories take pages from it and give them back. It is safe for concurrent use.
+// Pages is a pool of pages of the keys and values of a stack of layers: a page holds the keys and
+// values of some rows of a sequence, for all layers with the same window. Histories take pages from
+// it and give them back. It is safe for concurrent use.
 type Pages struct {
 	PagesConfig
 	mu     sync.Mutex
@@ -39,7 +42,8 @@ type Pages struct {
 	peak   int64
 }
 
-// pageGroup has the pages of layers with the same window: a page has the same number in all of them.
+// pageGroup has the pages of layers with the same window: a page has the same number in all of
+// them.
 type pageGroup struct {
 	window int     // rows that a query sees, itself included; 0: all
 	refs   []int32 // how many histories share each page
@@ -54,8 +58,8 @@ type pageLayer struct {
 	memory pageStore
 }
 
-// pageStore has the rows of a layer; nil before the first pass. A convolution stores its inputs as keys, and has no
-// values.
+// pageStore has the rows of a layer; nil before the first pass. A convolution stores its inputs as
+// keys, and has no values.
 type pageStore struct{ keys, values *kernels.Pages }
 
 // copy copies the first rows of one page to another, among n pages.
@@ -77,7 +81,8 @@ const (
 	storedInputs               // the inputs of a convolution
 )
 
-// PageRows is the default number of rows of a page. With it, the rows of a head in a page are contiguous for some kilobytes.
+// PageRows is the default number of rows of a page. With it, the rows of a head in a page are
+// contiguous for some kilobytes.
 const PageRows = 64
 
 // NewPages returns a pool without pages, ready for the first history.
@@ -106,7 +111,8 @@ func (p *Pages) Used() int64 {
 	return p.used()
 }
 
-// Fits reports whether n more rows of a new history, with a memory of some rows, are within the limit.
+// Fits reports whether n more rows of a new history, with a memory of some rows, are within the
+// limit.
 func (p *Pages) Fits(n, memory int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -230,8 +236,7 @@ func (g *pageGroup) give(pages []int32) {
 	}
 }
 
-// own makes sure that no other history shares the last page of a table, which has rows to
-// keep.
+// own makes sure that no other history shares the last page of a table, which has rows to keep.
 func (p *Pages) own(group int, table []int32, rows int) error {
 	g, last := &p.groups[group], len(table)-1
 	if g.refs[table[last]] == 1 {

@@ -28,8 +28,8 @@ func normal(seed uint64, n int) []float32 {
 	return x
 }
 
-// TestPlacesInPieces places the rows of sequences that continue from earlier ones, some of them empty, run by run, and wants
-// the bits of all at once.
+// TestPlacesInPieces places the rows of sequences that continue from earlier ones, some of them
+// empty, run by run, and wants the bits of all at once.
 func TestPlacesInPieces(t *testing.T) {
 	for _, pairing := range []Pairing{PairHalves, PairNeighbours} {
 		a, err := NewMultiHeadAttention(AttentionConfig{

@@ -1,4 +1,5 @@
-// This file has the steps between projections and scores: norms and positions of queries and keys, and pages of keys and values.
+// This file has the steps between projections and scores: norms and positions of queries and keys,
+// and pages of keys and values.
 
 package transformer
 
@@ -12,8 +13,9 @@ import (
 
 var placings = newSlot[placing]()
 
-// placing prepares the projected rows of a self-attention for the computation of scores. It is a task of kernels.Threads.Run whose parts are rows: a
-// thread does all steps of a row while the row is in its caches.
+// placing prepares the projected rows of a self-attention for the computation of scores. It is a
+// task of kernels.Threads.Run whose parts are rows: a thread does all steps of a row while the row
+// is in its caches.
 type placing struct {
 	a     *MultiHeadAttention
 	batch Batch
@@ -22,8 +24,8 @@ type placing struct {
 	at    []Position  // of the rows; nil: they follow each other
 }
 
-// place normalizes and rotates the queries and keys of p, and copies keys and values to the pages of cache, which may
-// be nil. at are the positions of the rows, or nil.
+// place normalizes and rotates the queries and keys of p, and copies keys and values to the pages
+// of cache, which may be nil. at are the positions of the rows, or nil.
 func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cache *LayerCache, at []Position) error {
 	if err := a.checkPlaces(batch, cache, at); err != nil {
 		return err
@@ -74,7 +76,8 @@ func (a *MultiHeadAttention) checkPlaces(batch Batch, cache *LayerCache, at []Po
 	return nil
 }
 
-// placeNanoseconds estimates the time of a row on one thread: a feature that is normalized, rotated or copied takes a nanosecond or less.
+// placeNanoseconds estimates the time of a row on one thread: a feature that is normalized, rotated
+// or copied takes a nanosecond or less.
 func (a *MultiHeadAttention) placeNanoseconds(cache *LayerCache) int {
 	n := 0
 	if a.Rotary != nil {

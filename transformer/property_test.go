@@ -30,8 +30,8 @@ func stackForward(t testing.TB, s *tf.Stack, in tf.LayerInput) []float32 {
 	return y
 }
 
-// TestCausal changes one row at a time and expects the rows in front of it to
-// stay as they are, bit for bit, and the row itself to change.
+// TestCausal changes one row at a time and expects the rows in front of it to stay as they are, bit
+// for bit, and the row itself to change.
 func TestCausal(t *testing.T) {
 	tftest.EachTier(t, func(t *testing.T) {
 		for name, c := range twinLayers() {
@@ -55,8 +55,8 @@ func TestCausal(t *testing.T) {
 	})
 }
 
-// TestPermutedKeys permutes keys and values together, which without positions
-// changes only roundings.
+// TestPermutedKeys permutes keys and values together, which without positions changes only
+// roundings.
 func TestPermutedKeys(t *testing.T) {
 	tftest.EachTier(t, func(t *testing.T) {
 		a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 24, Heads: 4, Bias: true, OutBias: true, CrossOnly: true}, layerNames.Attention, tf.Random(1), ""))(t)
@@ -82,9 +82,8 @@ func TestPermutedKeys(t *testing.T) {
 	})
 }
 
-// TestPadding hides padding in all the ways that there are, and expects its
-// content to change nothing, bit for bit, and the real rows to equal those of a
-// batch without padding.
+// TestPadding hides padding in all the ways that there are, and expects its content to change
+// nothing, bit for bit, and the real rows to equal those of a batch without padding.
 func TestPadding(t *testing.T) {
 	lengths := []int{5, 12, 1}
 	const length = 12
@@ -225,8 +224,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestRetry repeats a pass that failed after the projection of its memory, which a
-// cache must not keep.
+// TestRetry repeats a pass that failed after the projection of its memory, which a cache must not
+// keep.
 func TestRetry(t *testing.T) {
 	s := newStack(t, twinLayers()["decoder"])
 	ws, cache := new(tf.Workspace), tf.NewCache(2)
@@ -243,8 +242,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestHeadMaskOfLayer silences all heads of a layer, which then notices nothing of its
-// memory.
+// TestHeadMaskOfLayer silences all heads of a layer, which then notices nothing of its memory.
 func TestHeadMaskOfLayer(t *testing.T) {
 	c := twinLayers()["pre-norm decoder"]
 	c.Cross.Heads = c.Self.Heads
@@ -276,8 +274,8 @@ func TestEmbedding(t *testing.T) {
 	}
 }
 
-// TestHiddenRowsApart compares a network whose hidden rows are kept apart, since they are a multiple of
-// 4 KiB long, with its parts one after another.
+// TestHiddenRowsApart compares a network whose hidden rows are kept apart, since they are a
+// multiple of 4 KiB long, with its parts one after another.
 func TestHiddenRowsApart(t *testing.T) {
 	const rows, dim, hidden = 5, 6, 2048
 	x, residual := tftest.Normal(1, rows*dim), tftest.Normal(2, rows*dim)

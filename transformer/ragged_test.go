@@ -14,8 +14,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// TestMaskOfRaggedBatch gives masks with data, padded to the longest sequence,
-// to a batch of different lengths.
+// TestMaskOfRaggedBatch gives masks with data, padded to the longest sequence, to a batch of
+// different lengths.
 func TestMaskOfRaggedBatch(t *testing.T) {
 	a := tf.Attention{Heads: 2, HeadDim: 4}
 	lengths := []int{3, 6, 2}
@@ -56,8 +56,8 @@ func TestMaskOfRaggedBatch(t *testing.T) {
 	}
 }
 
-// TestWeightsOfRaggedBatch captures the weights and scores of runs of sequences, whose
-// heads share keys, and compares each sequence with itself alone.
+// TestWeightsOfRaggedBatch captures the weights and scores of runs of sequences, whose heads share
+// keys, and compares each sequence with itself alone.
 func TestWeightsOfRaggedBatch(t *testing.T) {
 	a := tf.Attention{Heads: 6, KVHeads: 2, HeadDim: 4}
 	const dim, kvDim = 6 * 4, 2 * 4
@@ -130,8 +130,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestRaggedCost passes sequences of lengths 10, 40 and 100 in one batch, which
-// must take no more than their rows' share of the time of full batches.
+// TestRaggedCost passes sequences of lengths 10, 40 and 100 in one batch, which must take no more
+// than their rows' share of the time of full batches.
 func TestRaggedCost(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("measures time")

@@ -5,14 +5,16 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A Recurrence passes a state of fixed size from row to row of each sequence, in layers without keys and values. The
-// state of a new sequence is all zeros. A cache keeps the state after the last row of each sequence.
+// A Recurrence passes a state of fixed size from row to row of each sequence, in layers without
+// keys and values. The state of a new sequence is all zeros. A cache keeps the state after the last
+// row of each sequence.
 type Recurrence struct {
 	Size  int // elements of a state
 	Width int // elements of an input row
-	// Step sets to, [Size], to the state after inputs, [n, Width], that follow the state from, which may be to. first is the index in the
-	// batch of the first of these rows. It is negative if the rows have passed before, and only their state is wanted. A step must do the
-	// same for each row for any n.
+	// Step sets to, [Size], to the state after inputs, [n, Width], that follow the state from,
+	// which may be to. first is the index in the batch of the first of these rows. It is negative
+	// if the rows have passed before, and only their state is wanted. A step must do the same for
+	// each row for any n.
 	Step func(to, from, inputs []float32, first int) error
 }
 

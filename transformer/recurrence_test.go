@@ -13,7 +13,8 @@ import (
 
 const recurrentWidth = 3
 
-// decaying returns a recurrence that halves its state and adds the row; out gets the state after each row of a batch.
+// decaying returns a recurrence that halves its state and adds the row; out gets the state after
+// each row of a batch.
 func decaying(out []float32, fail *error) tf.Recurrence {
 	const n = recurrentWidth
 	return tf.Recurrence{Size: n, Width: n, Step: func(to, from, inputs []float32, first int) error {
@@ -42,8 +43,9 @@ func recurred(rows []float32) [recurrentWidth]float32 {
 	return s
 }
 
-// TestRecurrenceHistories feeds rows of several sequences at a time through two layers, forks, truncates and releases histories in any
-// order, has passes fail, and compares each state with that of the whole sequence.
+// TestRecurrenceHistories feeds rows of several sequences at a time through two layers, forks,
+// truncates and releases histories in any order, has passes fail, and compares each state with that
+// of the whole sequence.
 func TestRecurrenceHistories(t *testing.T) {
 	const n, layers = recurrentWidth, 2
 	type sequence struct {

@@ -15,17 +15,16 @@ const (
 	RelativeKeyQuery              // "relative_key_query": q_i·e(i-j) + k_j·e(i-j)
 )
 
-// Relative is a table of learned relative positions (Shaw et al., 2018; Huang
-// et al., 2020): row i-j+MaxPositions-1 belongs to a query at position i and a
-// key at position j.
+// Relative is a table of learned relative positions (Shaw et al., 2018; Huang et al., 2020): row
+// i-j+MaxPositions-1 belongs to a query at position i and a key at position j.
 type Relative struct {
 	Kind         RelativeKind
 	MaxPositions int
 	Weight       []float32 // [2*MaxPositions-1, head dim]
 }
 
-// check returns an error unless the table reaches the distances between queries
-// at positions [past, past+lenQ) and keys at positions [0, lenK).
+// check returns an error unless the table reaches the distances between queries at positions [past,
+// past+lenQ) and keys at positions [0, lenK).
 func (t *Relative) check(past, lenQ, lenK int) error {
 	if t == nil || lenQ == 0 || lenK == 0 {
 		return nil

@@ -13,9 +13,10 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// BenchmarkReplay is a text in a layer of all-MiniLM-L6-v2's shape, of which one thread computes the shares of 1 to 64 threads one after the
-// other: "us" is the longest share of each meeting and what one thread computes between meetings, each the least of many passes. A meeting's own
-// cost comes on top. See doc/measurements/threads.md.
+// BenchmarkReplay is a text in a layer of all-MiniLM-L6-v2's shape, of which one thread computes
+// the shares of 1 to 64 threads one after the other: "us" is the longest share of each meeting and
+// what one thread computes between meetings, each the least of many passes. A meeting's own cost
+// comes on top. See doc/measurements/threads.md.
 func BenchmarkReplay(b *testing.B) {
 	for _, format := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
 		loader := tf.NewLoader(tf.Random(1))
@@ -47,8 +48,9 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// leastReplay replays passes, and returns the least time of each meeting and of what lies between meetings, added up, and the number of meetings. That
-// number depends on whether calls follow one another closely: passes with the number that most of them have count.
+// leastReplay replays passes, and returns the least time of each meeting and of what lies between
+// meetings, added up, and the number of meetings. That number depends on whether calls follow one
+// another closely: passes with the number that most of them have count.
 func leastReplay(b *testing.B, pass func() error) (least time.Duration, met int) {
 	began := time.Now()
 	clock := func() time.Duration { return time.Since(began) }

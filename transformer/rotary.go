@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// Pairing says which features rotary positions turn together. There is no
-// default: checkpoints of the two kinds look alike.
+// Pairing says which features rotary positions turn together. There is no default: checkpoints of
+// the two kinds look alike.
 type Pairing uint8
 
 // The pairings.
@@ -28,36 +28,37 @@ type RotaryConfig struct {
 	Dim int
 	// MaxPositions is the number of positions that there may be; 0: any.
 	MaxPositions int
-	// Frequencies, [Dim/2], are the angles in radians by which the pairs turn from one
-	// position to the next; nil: Theta^(-2i/Dim).
+	// Frequencies, [Dim/2], are the angles in radians by which the pairs turn from one position to
+	// the next; nil: Theta^(-2i/Dim).
 	Frequencies []float64
-	// FrequenciesAt, unless nil, returns the frequencies for a sequence of the given number of positions, in place of Frequencies. It is
-	// called often. The caller does not write to the result.
+	// FrequenciesAt, unless nil, returns the frequencies for a sequence of the given number of
+	// positions, in place of Frequencies. It is called often. The caller does not write to the
+	// result.
 	FrequenciesAt func(length int) []float64
-	// Axes, [Dim/2], are the axes of a [Position] by which the pairs turn where rows have such positions; nil: they have none. It goes with Frequencies
-	// that do not depend on the length.
+	// Axes, [Dim/2], are the axes of a [Position] by which the pairs turn where rows have such
+	// positions; nil: they have none. It goes with Frequencies that do not depend on the length.
 	Axes []uint8
-	// Factor multiplies the rotated features: the attention factor of YaRN and
-	// LongRoPE. 0: 1.
+	// Factor multiplies the rotated features: the attention factor of YaRN and LongRoPE. 0: 1.
 	Factor float64
-	// QueryScale, unless nil, returns the factor for queries at a position, which applies after the rotation. It is called once for each
-	// row.
+	// QueryScale, unless nil, returns the factor for queries at a position, which applies after the
+	// rotation. It is called once for each row.
 	QueryScale func(position int) float32
 }
 
-// Rotary turns pairs of features by angles that grow with the position, so that
-// scores depend on distances (Su et al., 2021). Make it with NewRotary.
+// Rotary turns pairs of features by angles that grow with the position, so that scores depend on
+// distances (Su et al., 2021). Make it with NewRotary.
 type Rotary struct {
 	RotaryConfig
 	mu    sync.Mutex
 	table atomic.Pointer[rotaryTable] // grows with the positions that are asked for
 }
 
-// rotaryTable has the cosines and sines of the first positions, [positions, Dim/2],
-// computed in float64.
+// rotaryTable has the cosines and sines of the first positions, [positions, Dim/2], computed in
+// float64.
 type rotaryTable struct{ cos, sin []float32 }
 
-// maxTable bounds the elements of a table of positions to 1 GiB. The size comes only from the configuration, however small the file is.
+// maxTable bounds the elements of a table of positions to 1 GiB. The size comes only from the
+// configuration, however small the file is.
 const maxTable = 1 << 28
 
 func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
@@ -90,7 +91,8 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 	return c, err
 }
 
-// Frequencies returns the frequencies of rotary positions without scaling, theta^(-2i/dim), [dim/2].
+// Frequencies returns the frequencies of rotary positions without scaling, theta^(-2i/dim),
+// [dim/2].
 func Frequencies(theta float64, dim int) []float64 {
 	f := make([]float64, dim/2)
 	for i := range f {
@@ -113,8 +115,8 @@ func NewRotary(c RotaryConfig, headDim int) (*Rotary, error) {
 	return r, nil
 }
 
-// angles returns the cosines and sines of the given position in a sequence of the given
-// length, [Dim/2].
+// angles returns the cosines and sines of the given position in a sequence of the given length,
+// [Dim/2].
 func (r *Rotary) angles(position, length int) (cos, sin []float32) {
 	half := r.Dim / 2
 	if r.FrequenciesAt != nil {
@@ -137,7 +139,8 @@ func turn(cos, sin []float32, frequencies []float64, position, scale float64) {
 	}
 }
 
-// anglesOf sets cos and sin, [Dim/2] each, to those of a position, of which each pair turns by its own axis.
+// anglesOf sets cos and sin, [Dim/2] each, to those of a position, of which each pair turns by its
+// own axis.
 func (r *Rotary) anglesOf(cos, sin []float32, at Position) {
 	half := r.Dim / 2
 	t := r.table.Load()
@@ -173,14 +176,14 @@ func (r *Rotary) grow(positions int) *rotaryTable {
 	return t
 }
 
-// Apply rotates the heads of a row in place. The row is at the given position, the last of its sequence. x holds heads of headDim features
-// one after the other.
+// Apply rotates the heads of a row in place. The row is at the given position, the last of its
+// sequence. x holds heads of headDim features one after the other.
 func (r *Rotary) Apply(x []float32, headDim, position int) error {
 	return r.ApplyIn(x, headDim, position, position+1)
 }
 
-// ApplyIn is Apply for a row of a sequence of the given length, on which the
-// frequencies may depend.
+// ApplyIn is Apply for a row of a sequence of the given length, on which the frequencies may
+// depend.
 func (r *Rotary) ApplyIn(x []float32, headDim, position, length int) error {
 	if err := r.check(len(x), position, headDim); err != nil {
 		return err
@@ -203,7 +206,8 @@ func (r *Rotary) check(features, position, headDim int) error {
 	return nil
 }
 
-// checkAxes returns an error unless features in heads of headDim can be rotated at the positions of rows.
+// checkAxes returns an error unless features in heads of headDim can be rotated at the positions of
+// rows.
 func (r *Rotary) checkAxes(rows, headDim int, at []Position) error {
 	if r.Axes == nil || len(at) != rows {
 		return check.Errorf(fault.ErrShape, "rotary: %d positions for %d rows, with axes: %v", len(at), rows, r.Axes != nil)
@@ -218,8 +222,8 @@ func (r *Rotary) checkAxes(rows, headDim int, at []Position) error {
 	return nil
 }
 
-// rotate turns the pairs of every head of x, [heads, headDim]. Each product is rounded before the addition. The conversions make sure of
-// that: no machine may fuse the two operations.
+// rotate turns the pairs of every head of x, [heads, headDim]. Each product is rounded before the
+// addition. The conversions make sure of that: no machine may fuse the two operations.
 func rotate(x []float32, headDim int, cos, sin []float32, pairing Pairing) {
 	half := len(cos)
 	sin = sin[:half]

@@ -11,8 +11,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// TestRotaryFrequencies rotates (1, 0) pairs, which gives the cosine and the sine
-// themselves, from several goroutines, so that the table grows under their hands.
+// TestRotaryFrequencies rotates (1, 0) pairs, which gives the cosine and the sine themselves, from
+// several goroutines, so that the table grows under their hands.
 func TestRotaryFrequencies(t *testing.T) {
 	given := []float64{0.5, 0.01}
 	atLength := func(n int) []float64 { return []float64{1 / float64(n), 2 / float64(n)} }

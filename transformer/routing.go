@@ -25,7 +25,8 @@ type routes struct {
 	choice          []float32 // [rows, Experts], by which sigmoids are picked
 }
 
-// route picks the experts of each row, with their weights, and sorts the rows by them. It may overwrite the scores.
+// route picks the experts of each row, with their weights, and sorts the rows by them. It may
+// overwrite the scores.
 func (m *Mixture) route(ws *Workspace, r *routes, scores, weights []float32) {
 	rows := len(scores) / m.Experts
 	n := rows * m.TopK
@@ -82,7 +83,8 @@ func (r *routes) Do(from, to int) {
 	}
 }
 
-// sigmoids replaces the scores of a row by their sigmoids, and sets choice to the numbers that decide which experts are picked.
+// sigmoids replaces the scores of a row by their sigmoids, and sets choice to the numbers that
+// decide which experts are picked.
 func (m *Mixture) sigmoids(scores, choice []float32) {
 	for e, x := range scores {
 		scores[e] = float32(1 / (1 + elementary.Exp(-float64(x))))
@@ -146,7 +148,8 @@ func (m *Mixture) weigh(weights, scores []float32, picked []int32) {
 	}
 }
 
-// best sets picked to the indexes of the largest scores, the largest first. Of equal scores, the first comes first.
+// best sets picked to the indexes of the largest scores, the largest first. Of equal scores, the
+// first comes first.
 func best(picked []int32, scores []float32) {
 	n := 0
 	for e, score := range scores {

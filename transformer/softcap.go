@@ -9,8 +9,9 @@ import (
 // cappedScores is the number of scores that attention with a soft cap holds at a time.
 const cappedScores = 1 << 20
 
-// attendCapped is attention whose scaled scores s become cap*tanh(s/cap) before the mask, as in Gemma 2. The capped scores enter as a bias
-// to scores that are 0. If the mask depends only on positions, it computes the queries piece by piece.
+// attendCapped is attention whose scaled scores s become cap*tanh(s/cap) before the mask, as in
+// Gemma 2. The capped scores enter as a bias to scores that are 0. If the mask depends only on
+// positions, it computes the queries piece by piece.
 func attendCapped(ws *Workspace, p kernels.AttentionParams, softCap float32, splits bool) {
 	defer ws.Release(ws.Mark())
 	size := p.LenQ
@@ -34,8 +35,9 @@ func attendCapped(ws *Workspace, p kernels.AttentionParams, softCap float32, spl
 	}
 }
 
-// scaledScores sets dst, [batch, heads, queries, keys], to the products of queries and keys times scale. The keys are transposed first,
-// because with keys in rows the order of sums would depend on the number of queries.
+// scaledScores sets dst, [batch, heads, queries, keys], to the products of queries and keys times
+// scale. The keys are transposed first, because with keys in rows the order of sums would depend on
+// the number of queries.
 func scaledScores(ws *Workspace, dst []float32, p *kernels.AttentionParams, scale float32) {
 	defer ws.Release(ws.Mark())
 	group, size, keys := p.Heads/p.KVHeads, p.LenQ*p.LenK, ws.Alloc(p.HeadDim*p.LenK)

@@ -11,8 +11,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// TestSoftCap compares capped attention with its formula in float64: at once, in pieces
-// (where there are many scores), with masks of both kinds and padding of ragged batches.
+// TestSoftCap compares capped attention with its formula in float64: at once, in pieces (where
+// there are many scores), with masks of both kinds and padding of ragged batches.
 func TestSoftCap(t *testing.T) {
 	const heads, kvHeads, dim = 4, 2, 6
 	a := tf.Attention{Heads: heads, KVHeads: kvHeads, HeadDim: dim, Scale: 0.5, SoftCap: 1.5}

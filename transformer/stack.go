@@ -24,8 +24,7 @@ type StackNames struct {
 	Norm   string
 }
 
-// Stack is layers one after the other: an encoder, or with cross-attention a
-// decoder.
+// Stack is layers one after the other: an encoder, or with cross-attention a decoder.
 type Stack struct {
 	Dim    int
 	Layers []*Layer
@@ -33,7 +32,8 @@ type Stack struct {
 	name   string
 }
 
-// NewStack takes the weights with the given names under prefix, which ends with a dot unless it is empty.
+// NewStack takes the weights with the given names under prefix, which ends with a dot unless it is
+// empty.
 func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack, error) {
 	return load(w, prefix, func(l *Loader) *Stack { return l.Stack(c, names) })
 }
@@ -55,9 +55,10 @@ func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
 	return s
 }
 
-// Forward sets dst, [rows, Dim], to the output of the last layer and the final normalization. dst may be in.X. With a cache, in.X has the
-// rows that follow those passed through the stack with that cache before, and attends to both. It then needs a mask that hides the rows
-// after each row, unless each sequence has only one new row. cache may be nil.
+// Forward sets dst, [rows, Dim], to the output of the last layer and the final normalization. dst
+// may be in.X. With a cache, in.X has the rows that follow those passed through the stack with that
+// cache before, and attends to both. It then needs a mask that hides the rows after each row,
+// unless each sequence has only one new row. cache may be nil.
 func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cache) error {
 	if s == nil || s.Dim == 0 {
 		return check.Errorf(fault.ErrConfig, "stack that NewStack did not make")

@@ -1,21 +1,22 @@
 package transformer
 
-// This file has the states of recurrent layers, which histories hold, and the pool that they come from.
+// This file has the states of recurrent layers, which histories hold, and the pool that they come
+// from.
 
 import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// states has the states of all recurrent layers after some rows of a sequence. It does not change after the pass that made it: histories
-// can share it.
+// states has the states of all recurrent layers after some rows of a sequence. It does not change
+// after the pass that made it: histories can share it.
 type states struct {
 	layers [][]float32 // by layer of the stack; nil: the layer has no state
 	refs   int
 }
 
-// rewind allows the rows of the last pass to be taken back: it has the states before that pass, and the inputs of its
-// rows.
+// rewind allows the rows of the last pass to be taken back: it has the states before that pass, and
+// the inputs of its rows.
 type rewind struct {
 	from   *states // nil: zeros
 	row    int     // the rows before the pass
@@ -94,7 +95,8 @@ func (r *recurrent) holds(p *Pages, rows, length int) bool {
 	return p.states.bytes == 0 || rows == length || rows == 0 || r.last != nil && r.last.row <= rows
 }
 
-// again returns the number of rows that must pass again before the next row of a history of the given length.
+// again returns the number of rows that must pass again before the next row of a history of the
+// given length.
 func (r *recurrent) again(length int) int {
 	if r.now != nil || r.last == nil {
 		return 0
@@ -136,7 +138,8 @@ func (r *recurrent) trim(p *Pages) {
 	r.next, r.mid, r.keeps = nil, nil, nil
 }
 
-// prepare takes the states that a pass after the first rows computes. kept is set if its rows can be taken back. The caller holds the lock.
+// prepare takes the states that a pass after the first rows computes. kept is set if its rows can
+// be taken back. The caller holds the lock.
 func (r *recurrent) prepare(p *Pages, length int, kept bool) (err error) {
 	if r.next, err = p.takeStates(); err != nil {
 		return err

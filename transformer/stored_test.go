@@ -18,7 +18,8 @@ import (
 
 // Weights that are held as the checkpoint stores them.
 
-// storedReader is weights in a format, by name: the bytes of files, and the values that they stand for.
+// storedReader is weights in a format, by name: the bytes of files, and the values that they stand
+// for.
 type storedReader struct {
 	brokenReader
 	format kernels.Format
@@ -72,8 +73,8 @@ func (r *storedReader) add(name string, rows, cols int) {
 	r.TensorMap[name], r.bytes[name] = safetensors.Tensor{Shape: []int{rows, cols}, Data: x}, raw
 }
 
-// TestHeldAsStored wants the values of the checkpoint from layers and tables that are held in its format, whole tensors and
-// parts of them, which are more than one piece.
+// TestHeldAsStored wants the values of the checkpoint from layers and tables that are held in its
+// format, whole tensors and parts of them, which are more than one piece.
 func TestHeldAsStored(t *testing.T) {
 	const in, table = 512, 2200
 	formats := []kernels.Format{kernels.FormatBF16, kernels.FormatQ4_K, kernels.FormatF16, kernels.FormatQ8_0}

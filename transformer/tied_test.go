@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// TestTied loads a table and a projection that the configuration ties to it, from a checkpoint that has one of them or both,
-// and with adapters for one or both.
+// TestTied loads a table and a projection that the configuration ties to it, from a checkpoint that
+// has one of them or both, and with adapters for one or both.
 func TestTied(t *testing.T) {
 	const rows, dim = 5, 3
 	filled := func(x float32) []float32 { return slices.Repeat([]float32{x}, rows*dim) }
@@ -114,7 +114,8 @@ func TestTiedMisfits(t *testing.T) {
 	}
 }
 
-// TestLeftOverAfterMissing is that a part of a model which is not made, since one before it lacks a tensor, leaves none over.
+// TestLeftOverAfterMissing is that a part of a model which is not made, since one before it lacks a
+// tensor, leaves none over.
 func TestLeftOverAfterMissing(t *testing.T) {
 	one := safetensors.Tensor{Shape: []int{1}, Data: []float32{1}}
 	load := func(names ...string) *tf.LoadError {
@@ -145,8 +146,8 @@ func TestLeftOverAfterMissing(t *testing.T) {
 	}
 }
 
-// TestTiedRowsRefused is that rows of a table are refused where the projection that has them too has a bias, which peft leaves
-// out, or gets something added, which peft does to the rows as well.
+// TestTiedRowsRefused is that rows of a table are refused where the projection that has them too
+// has a bias, which peft leaves out, or gets something added, which peft does to the rows as well.
 func TestTiedRowsRefused(t *testing.T) {
 	sum := tf.LowRank{Name: "sum", Left: []float32{1, 1}, Right: []float32{1}, Rank: 1, Scale: 10}
 	for _, c := range []struct {
@@ -169,8 +170,8 @@ func TestTiedRowsRefused(t *testing.T) {
 	}
 }
 
-// TestTiedReplaced has tensors that take the place of a projection's, or of its table's too. One that is not a copy is the table's
-// as well, where the two are one tensor.
+// TestTiedReplaced has tensors that take the place of a projection's, or of its table's too. One
+// that is not a copy is the table's as well, where the two are one tensor.
 func TestTiedReplaced(t *testing.T) {
 	one := func(x float32) safetensors.Tensor {
 		return safetensors.Tensor{Shape: []int{2, 1}, Data: []float32{x, x}}

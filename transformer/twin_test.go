@@ -16,8 +16,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// twinTolerance is the error allowed against the float64 twin, relative to the
-// largest value: some 200 roundings, for layers of two hundred terms a sum.
+// twinTolerance is the error allowed against the float64 twin, relative to the largest value: some
+// 200 roundings, for layers of two hundred terms a sum.
 const twinTolerance = 200 * 0x1p-24
 
 // compareTwin compares with the twin's result.
@@ -80,8 +80,8 @@ var layerNames = tf.LayerNames{
 	Cross: "cross.", CrossNorm: "n2.", Feed: tf.FeedForwardNames{Up: "up.", Gate: "gate.", Down: "down."}, FeedNorm: "n3.",
 }
 
-// TestLayersAgainstTwin compares layers of all kinds with the float64 twin, for
-// batches of equal and of different lengths.
+// TestLayersAgainstTwin compares layers of all kinds with the float64 twin, for batches of equal
+// and of different lengths.
 func TestLayersAgainstTwin(t *testing.T) {
 	batches := map[string]tf.Batch{"uniform": tf.Uniform(2, 7), "ragged": tf.Ragged(5, 0, 70, 1, 1), "one row": tf.Uniform(1, 1)}
 	if testenv.Emulated() {
@@ -138,8 +138,7 @@ func TestAttentionWeightsAgainstTwin(t *testing.T) {
 	})
 }
 
-// TestTwinNotices changes what layers compute, by a little, and expects the
-// comparison to notice.
+// TestTwinNotices changes what layers compute, by a little, and expects the comparison to notice.
 func TestTwinNotices(t *testing.T) {
 	c := twinLayers()["pre-norm decoder"]
 	l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
@@ -173,8 +172,8 @@ func TestTwinNotices(t *testing.T) {
 	}
 }
 
-// TestStackCachedEqualsFull feeds a stack in pieces of every size, with caches
-// that grow, for sequences at different places.
+// TestStackCachedEqualsFull feeds a stack in pieces of every size, with caches that grow, for
+// sequences at different places.
 func TestStackCachedEqualsFull(t *testing.T) {
 	tftest.EachTier(t, func(t *testing.T) {
 		for name, c := range twinLayers() {

@@ -153,8 +153,8 @@ func TestForwardErrors(t *testing.T) {
 	tftest.NoError(t, l.Forward(ws, make([]float32, 6*l.Dim), in, nil))
 }
 
-// TestShapesThatOverflow has a tensor without elements, as its shape has if the
-// product wraps around.
+// TestShapesThatOverflow has a tensor without elements, as its shape has if the product wraps
+// around.
 func TestShapesThatOverflow(t *testing.T) {
 	shape := []int{1 << 30, 1 << 30, 16}
 	w := tf.TensorMap{"weight": {Shape: shape}, "bias": {Shape: shape}}

@@ -6,16 +6,18 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Workspace is the scratch memory that a goroutine needs to run models. It is reused from pass to pass: passes of a size seen before
-// allocate little. The zero Workspace is ready for use. It must not be used by two goroutines at a time.
+// A Workspace is the scratch memory that a goroutine needs to run models. It is reused from pass to
+// pass: passes of a size seen before allocate little. The zero Workspace is ready for use. It must
+// not be used by two goroutines at a time.
 type Workspace struct {
-	// Threads is the number of threads of each pass, the calling goroutine
-	// included; 0 means 1. Results do not depend on it.
+	// Threads is the number of threads of each pass, the calling goroutine included; 0 means 1.
+	// Results do not depend on it.
 	Threads kernels.Threads
 
-	// Trace, unless nil, is called with the intermediate results of a pass: attention weights, the output of each layer and others. The
-	// name begins with that of the part of the model, as in the names of its weights. Values are row-major, belong to the workspace, and
-	// are valid only during the call.
+	// Trace, unless nil, is called with the intermediate results of a pass: attention weights, the
+	// output of each layer and others. The name begins with that of the part of the model, as in
+	// the names of its weights. Values are row-major, belong to the workspace, and are valid only
+	// during the call.
 	Trace func(name string, values []float32, shape ...int)
 
 	chunks [][]float32 // scratch memory; a stack of allocations
@@ -51,8 +53,8 @@ func (w *Workspace) Mark() Mark {
 	return Mark{w.chunk, w.used}
 }
 
-// Release frees what was allocated since m was taken: defer ws.Release(ws.Mark()). Once everything is free, a single
-// chunk that suffices for the next pass replaces several chunks.
+// Release frees what was allocated since m was taken: defer ws.Release(ws.Mark()). Once everything
+// is free, a single chunk that suffices for the next pass replaces several chunks.
 func (w *Workspace) Release(m Mark) {
 	if w == nil {
 		return
@@ -67,8 +69,7 @@ func (w *Workspace) Release(m Mark) {
 	}
 }
 
-// Alloc returns a slice of n elements of any value, valid until the release of a mark
-// taken before.
+// Alloc returns a slice of n elements of any value, valid until the release of a mark taken before.
 func (w *Workspace) Alloc(n int) []float32 {
 	if w == nil {
 		return make([]float32, n)

@@ -14,8 +14,8 @@ var bochs = []string{
 	"VRSQRT14PS", "VRSQRT14PD", "VRSQRT14SS", "VRSQRT14SD", // wrong for odd powers of two
 }
 
-// EveryAMD64 has the features that need no tier; "MMX+" is avo's name for the
-// prefetch instructions of SSE.
+// EveryAMD64 has the features that need no tier; "MMX+" is avo's name for the prefetch instructions
+// of SSE.
 var EveryAMD64 = []string{"CMOV", "MMX+"}
 
 // AVX512 is the bundle of its foundation, BW, DQ and VL, with vectors of 512 bits.
@@ -52,8 +52,9 @@ var (
 	// Products of pairs of bfloat16, which become float32.
 	AVX512BF16 = Feature{Name: "AVX512BF16", Suffix: "BF16", Avo: []string{"AVX512BF16"}}
 	AVXVNNI    = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
-	// Tiles, and products of bytes and of bfloat16 in them: processors that have the former also have the
-	// latter. A kernel configures the tiles itself, because their height is in the configuration.
+	// Tiles, and products of bytes and of bfloat16 in them: processors that have the former also
+	// have the latter. A kernel configures the tiles itself, because their height is in the
+	// configuration.
 	AMX = Feature{
 		Name: "AMX", Suffix: "AMX", Avo: []string{"AMXTILE", "AMXINT8", "AMXBF16"},
 		State: XCR0Tiles, Enter: "LDTILECFG", Leave: []string{"TILERELEASE"},

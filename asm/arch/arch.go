@@ -1,5 +1,6 @@
-// Package arch has a record for each instruction set that kernels are generated for: the data that the generator, its checks and
-// the sources of kernels need. Each architecture has a file. The backends asm/vec/x86 and asm/vec/neon write the instructions.
+// Package arch has a record for each instruction set that kernels are generated for: the data that
+// the generator, its checks and the sources of kernels need. Each architecture has a file. The
+// backends asm/vec/x86 and asm/vec/neon write the instructions.
 package arch
 
 import (
@@ -17,24 +18,26 @@ type Tier struct {
 	Masks Masks // how instructions select some lanes of a vector
 	// Embedded says that an operand in memory may be one element, which is broadcast to all lanes.
 	Embedded bool
-	// ByLane says that instructions multiply by one lane of a vector. Then kernels need no broadcasts.
+	// ByLane says that instructions multiply by one lane of a vector. Then kernels need no
+	// broadcasts.
 	ByLane bool
 	// Prefetches says that kernels prefetch the memory that they need next.
 	Prefetches bool
 
-	// General and Vectors are the registers, by number, that a kernel may use. In Go's ABI0 a function saves none of them.
-	// Reserved says why the remaining registers are not listed.
+	// General and Vectors are the registers, by number, that a kernel may use. In Go's ABI0 a
+	// function saves none of them. Reserved says why the remaining registers are not listed.
 	General, Vectors []int
 	Reserved         string
 	// Leave has the instructions that must come immediately before a return, in this order.
 	Leave []string
-	// State is the processor state that the operating system must have enabled before the first instruction. Package simd asks
-	// for it before it chooses the tier.
+	// State is the processor state that the operating system must have enabled before the first
+	// instruction. Package simd asks for it before it chooses the tier.
 	State State
 
 	// Features are the extensions that every processor of the tier has, by avo's names.
 	Features []string
-	// Distrusted are instructions that tests cannot check, because the emulator computes them wrongly.
+	// Distrusted are instructions that tests cannot check, because the emulator computes them
+	// wrongly.
 	Distrusted []string
 
 	Gemm     Tile
@@ -52,8 +55,8 @@ const (
 	Opmasks     Masks = "registers" // by mask registers, for every instruction, at no cost
 )
 
-// State is the part of the processor's state that the operating system must save when it switches threads, and how a program
-// finds out whether it does.
+// State is the part of the processor's state that the operating system must save when it switches
+// threads, and how a program finds out whether it does.
 type State string
 
 // The states. A new one needs code in package simd first; see Check.
@@ -64,13 +67,15 @@ const (
 	XCR0Tiles State = "bits 17 and 18 of XCR0, by permission" // simd.Permitted asks, before the first tile is used
 )
 
-// The states that package simd asks the system for, before it chooses a tier and before it uses a feature.
+// The states that package simd asks the system for, before it chooses a tier and before it uses a
+// feature.
 var ofTiers, ofFeatures = []State{Always, XCR0AVX, XCR0EVX}, []State{Always, XCR0Tiles}
 
 // Tile is the register tile of a machine: MR rows by NR columns of C.
 type Tile struct{ MR, NR int }
 
-// Blocking is how much kernels keep in registers at the same time. It was measured on AVX2 and AVX-512. NEON has the values of AVX2.
+// Blocking is how much kernels keep in registers at the same time. It was measured on AVX2 and
+// AVX-512. NEON has the values of AVX2.
 type Blocking struct {
 	// ValueRows is the number of queries that use each load of a vector of values.
 	ValueRows int
@@ -80,7 +85,8 @@ type Blocking struct {
 	DotRows int
 	// SoftmaxRows is the number of rows of scores whose exponentials are computed together.
 	SoftmaxRows int
-	// Vectors is the number of vectors for which an elementwise function computes its polynomial together, a power of two.
+	// Vectors is the number of vectors for which an elementwise function computes its polynomial
+	// together, a power of two.
 	Vectors int
 }
 
@@ -88,8 +94,9 @@ type Blocking struct {
 type Integers struct {
 	// Rows is the height of the tiles of int8 products.
 	Rows int
-	// FetchC says that tiles prefetch their rows of C at the beginning, FetchNext that they prefetch the memory after the panel of
-	// B, and FetchAhead that tiles of one row prefetch ahead in B.
+	// FetchC says that tiles prefetch their rows of C at the beginning, FetchNext that they
+	// prefetch the memory after the panel of B, and FetchAhead that tiles of one row prefetch ahead
+	// in B.
 	FetchC, FetchNext, FetchAhead bool
 }
 
@@ -98,10 +105,12 @@ type Feature struct {
 	Name   string   // the constant of package simd
 	Suffix string   // of the names of implementations that need the feature
 	Avo    []string // on amd64, the extensions that its instructions require, by avo's names if avo knows them
-	// State is the state that the operating system must have enabled in addition to that of the tier.
+	// State is the state that the operating system must have enabled in addition to that of the
+	// tier.
 	State State
-	// Enter is the instruction that must come before all instructions of the feature, or "". Leave has the instructions that must
-	// come before a return, in this order, followed by those of the tier.
+	// Enter is the instruction that must come before all instructions of the feature, or "". Leave
+	// has the instructions that must come before a return, in this order, followed by those of the
+	// tier.
 	Enter string
 	Leave []string
 }

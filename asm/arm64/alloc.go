@@ -17,10 +17,9 @@ func (e *pressureError) Error() string { return e.msg }
 
 // allocate replaces the registers that nodes use with physical ones.
 //
-// Two registers interfere if one is written while the other is live, even if
-// nothing reads the result, or if one instruction writes both. A copy does
-// not by itself make its two registers interfere. With merge, the two become
-// one if nothing else makes them interfere.
+// Two registers interfere if one is written while the other is live, even if nothing reads the
+// result, or if one instruction writes both. A copy does not by itself make its two registers
+// interfere. With merge, the two become one if nothing else makes them interfere.
 func allocate(name string, nodes []node, regs []*register, merge bool) error {
 	fl, err := newFlow(name, nodes)
 	if err != nil {
@@ -133,10 +132,10 @@ func (g *graph) merge(a, b *register) {
 	g.used.remove(b.id)
 }
 
-// color assigns physical registers by Briggs's method: remove registers with fewer
-// neighbors than there are colors, or if there are none the one with the most, and give
-// colors back in the opposite order. Fixed registers have theirs from the start. It returns
-// the class that has too few registers.
+// color assigns physical registers by Briggs's method: remove registers with fewer neighbors than
+// there are colors, or if there are none the one with the most, and give colors back in the
+// opposite order. Fixed registers have theirs from the start. It returns the class that has too few
+// registers.
 func (g *graph) color() (class, bool) {
 	degree := make([]int, len(g.regs))
 	gone := newSet(len(g.regs))

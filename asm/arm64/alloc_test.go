@@ -68,8 +68,8 @@ func TestPostIndexedBaseIsWritten(t *testing.T) {
 	distinct(t, "base and destination", p.r, q.r)
 }
 
-// A register that is written before a loop and read in it, or written at its
-// end and read at its start, is live throughout the loop.
+// A register that is written before a loop and read in it, or written at its end and read at its
+// start, is live throughout the loop.
 func TestLoopCarried(t *testing.T) {
 	var sum, scale, last, x, y Vec
 	mustAssemble(t, func(f *Function) {
@@ -212,8 +212,8 @@ func TestReservedRegisters(t *testing.T) {
 	}
 }
 
-// Constants stay in registers while there are enough. Otherwise they are
-// loaded again, the constant outside the loop first.
+// Constants stay in registers while there are enough. Otherwise they are loaded again, the constant
+// outside the loop first.
 func TestConstants(t *testing.T) {
 	build := func(held int) func(f *Function) {
 		return func(f *Function) {
@@ -260,8 +260,8 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// A copy whose source is no longer needed costs nothing. A copy whose source
-// is still live when the copy changes remains.
+// A copy whose source is no longer needed costs nothing. A copy whose source is still live when the
+// copy changes remains.
 func TestCopies(t *testing.T) {
 	kept := mustAssemble(t, func(f *Function) {
 		p, _ := params(f)

@@ -253,8 +253,8 @@ func TestGoAssembles(t *testing.T) {
 	goRun(t, "", fileOfEverything(false), "vet", ".")
 }
 
-// For its own mnemonics, Go 1.27's assembler emits the same words. The
-// Makefile names the toolchain and has it downloaded.
+// For its own mnemonics, Go 1.27's assembler emits the same words. The Makefile names the toolchain
+// and has it downloaded.
 func TestGo127(t *testing.T) {
 	toolchain := os.Getenv("AVOFORMER_SECOND_GO")
 	if toolchain == "" {

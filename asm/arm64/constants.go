@@ -6,9 +6,8 @@ import "slices"
 
 // compile places the constants and allocates registers. It returns the nodes to print.
 //
-// It first loads all constants on entry. While that takes more registers than
-// there are, it loads the constant with the fewest uses, weighted by the depth
-// of loops, at each use instead.
+// It first loads all constants on entry. While that takes more registers than there are, it loads
+// the constant with the fewest uses, weighted by the depth of loops, at each use instead.
 func (f *Function) compile() ([]node, error) {
 	cost := f.constCosts()
 	again := map[*register]bool{}
@@ -79,8 +78,8 @@ func (f *Function) constCosts() map[*register]int {
 	return cost
 }
 
-// place returns the nodes with the loads of constants: on entry or, for those
-// in again, into a fresh register before each use.
+// place returns the nodes with the loads of constants: on entry or, for those in again, into a
+// fresh register before each use.
 func (f *Function) place(again map[*register]bool) []node {
 	var body []node
 	for _, n := range f.nodes {

@@ -41,8 +41,8 @@ func (file *File) poolOffset(words [4]uint32) int {
 	return 16 * (len(file.pool) - 1)
 }
 
-// Function begins a function with a signature such as "func(x []float32) int".
-// The types must be Go's own.
+// Function begins a function with a signature such as "func(x []float32) int". The types must be
+// Go's own.
 func (file *File) Function(name, signature string) *Function {
 	sig, err := gotypes.ParseSignature(signature)
 	if err != nil {

@@ -76,8 +76,8 @@ func newFlow(name string, nodes []node) (*flow, error) {
 	return fl, nil
 }
 
-// walk visits the nodes of a block backwards with the registers that are live
-// after each, and leaves in live those that are live before the first node.
+// walk visits the nodes of a block backwards with the registers that are live after each, and
+// leaves in live those that are live before the first node.
 func (fl *flow) walk(b *block, live set, visit func(n *node, live set)) {
 	for i := b.end - 1; i >= b.start; i-- {
 		n := &fl.nodes[i]

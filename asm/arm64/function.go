@@ -11,8 +11,8 @@ import (
 
 // Function is a function under construction. Its methods append to it.
 //
-// A method with an invalid argument records the error and continues;
-// File.Assembly returns all errors.
+// A method with an invalid argument records the error and continues; File.Assembly returns all
+// errors.
 type Function struct {
 	name    string
 	doc     []string
@@ -94,15 +94,13 @@ func (f *Function) Comment(text string) {
 	f.comment = append(f.comment, strings.Split(text, "\n")...)
 }
 
-// Param returns a parameter; see gotypes.Component for its parts, as in
-// Param("x").Base().
+// Param returns a parameter; see gotypes.Component for its parts, as in Param("x").Base().
 func (f *Function) Param(name string) gotypes.Component { return f.sig.Params().Lookup(name) }
 
 // ReturnIndex returns the i-th result.
 func (f *Function) ReturnIndex(i int) gotypes.Component { return f.sig.Results().At(i) }
 
-// Load reads a parameter. Floats go to lane 0 of a vector register, and the
-// other lanes become 0.
+// Load reads a parameter. Floats go to lane 0 of a vector register, and the other lanes become 0.
 func (f *Function) Load(from gotypes.Component, to Reg) {
 	f.frame(from, to, false)
 }
@@ -146,8 +144,8 @@ func (f *Function) frame(c gotypes.Component, o Reg, store bool) {
 // Label marks a place to branch to.
 func (f *Function) Label(name string) { f.add(node{label: name}) }
 
-// Undefine lets a register hold anything from here on: instructions that follow may read it, and it need not keep what it holds. It
-// emits nothing.
+// Undefine lets a register hold anything from here on: instructions that follow may read it, and it
+// need not keep what it holds. It emits nothing.
 func (f *Function) Undefine(v Vec) { f.add(node{writes: []*register{v.r}}) }
 
 // add appends a node and checks its registers.
@@ -180,9 +178,8 @@ func (f *Function) add(n node) {
 	f.nodes = append(f.nodes, n)
 }
 
-// Const returns a register that holds four 32-bit words throughout the function.
-// The caller must only read it. It is loaded once, on entry, or at each use if
-// registers are scarce.
+// Const returns a register that holds four 32-bit words throughout the function. The caller must
+// only read it. It is loaded once, on entry, or at each use if registers are scarce.
 func (f *Function) Const(words [4]uint32) Vec {
 	for _, r := range f.consts {
 		if *r.constant == words {

@@ -2,8 +2,8 @@ package arm64
 
 import "math/bits"
 
-// Instructions that Go's assembler knows: on general registers, and branches. memory.go
-// has loads and stores, vectors.go arithmetic on vectors. Each comment gives the effect.
+// Instructions that Go's assembler knows: on general registers, and branches. memory.go has loads
+// and stores, vectors.go arithmetic on vectors. Each comment gives the effect.
 
 // imm12 checks that ADD, SUB and CMP take the immediate in one instruction.
 func (f *Function) imm12(op string, s Scalar) {
@@ -52,8 +52,7 @@ func (f *Function) AND(m Scalar, n, d GP) {
 	case Shifted:
 		f.errorf("AND: shifted register")
 	case Imm:
-		// Any rotated run of ones; no caller needs the other patterns that
-		// can be encoded.
+		// Any rotated run of ones; no caller needs the other patterns that can be encoded.
 		u := uint64(i)
 		if run := u >> bits.TrailingZeros64(u); u == 0 || run&(run+1) != 0 || run == 1<<64-1 {
 			f.errorf("AND: immediate %#x, want one run of ones", u)

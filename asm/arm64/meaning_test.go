@@ -8,11 +8,10 @@ import (
 	"testing"
 )
 
-// TestAllocationKeepsMeaning makes random functions with branches, copies,
-// instructions that overwrite an operand and instructions with two results.
-// It runs each twice in an interpreter: on virtual registers as written, and
-// on the physical registers of the allocated code. Both must store the same.
-// The allocation merges copies and moves constants.
+// TestAllocationKeepsMeaning makes random functions with branches, copies, instructions that
+// overwrite an operand and instructions with two results. It runs each twice in an interpreter: on
+// virtual registers as written, and on the physical registers of the allocated code. Both must
+// store the same. The allocation merges copies and moves constants.
 func TestAllocationKeepsMeaning(t *testing.T) {
 	merged, reloaded := 0, 0
 	for seed := range uint64(400) {
@@ -97,9 +96,8 @@ func randomFunction(f *Function, r *rand.Rand) {
 				f.VFMLA(any().S(r.IntN(4)), any().S4(), any().S4())
 			}
 		}
-		// A name made in this block must not be read in another block that
-		// can be reached without it: continue with the next block, or go
-		// back to this block's own start.
+		// A name made in this block must not be read in another block that can be reached without
+		// it: continue with the next block, or go back to this block's own start.
 		if r.IntN(2) == 0 {
 			f.SUBS(Imm(1), n, n)
 			f.BCond(NE, fmt.Sprintf("block%d", b))
@@ -126,8 +124,8 @@ func (f *Function) loadsConstant(n *node) bool {
 	return n.op == "FMOVQ" && f.pool != nil && slices.Contains(n.reads, f.pool)
 }
 
-// interpret runs nodes and returns what every store stores. A result is a hash
-// of the instruction and its operands. path decides the first branches.
+// interpret runs nodes and returns what every store stores. A result is a hash of the instruction
+// and its operands. path decides the first branches.
 func interpret(f *Function, nodes []node, path uint64, place func(*register) int) []uint64 {
 	labels := map[string]int{}
 	for i, n := range nodes {

@@ -2,9 +2,9 @@ package arm64
 
 // Loads and stores.
 
-// memory checks an offset and returns the registers that m reads and writes. An
-// access takes size bytes. Offsets of one instruction range from -256 to 255,
-// and in multiples of size up to 4095*size.
+// memory checks an offset and returns the registers that m reads and writes. An access takes size
+// bytes. Offsets of one instruction range from -256 to 255, and in multiples of size up to
+// 4095*size.
 func (f *Function) memory(op string, m Mem, size int) (reads, writes []*register) {
 	unscaled := m.disp >= -256 && m.disp <= 255
 	scaled := m.disp >= 0 && m.disp%size == 0 && m.disp/size <= 4095

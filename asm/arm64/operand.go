@@ -51,8 +51,8 @@ func (g GP) text() string {
 	return fmt.Sprintf("R%d", g.r.physical)
 }
 
-// Vec is a 128-bit vector register. Vector instructions take a view of it, such as
-// v.S4 or v.S(2); scalar instructions and moves of whole registers take the Vec.
+// Vec is a 128-bit vector register. Vector instructions take a view of it, such as v.S4 or v.S(2);
+// scalar instructions and moves of whole registers take the Vec.
 type Vec struct{ r *register }
 
 func (v Vec) text() string { return fmt.Sprintf("F%d", v.r.physical) }

@@ -46,8 +46,8 @@ type word struct {
 	go127 bool
 	// from is the arrangement S of the operands that are only read, if it differs.
 	from Arrangement
-	// extension is the architecture extension that has the instruction, if not all
-	// processors do; the decoder does not know such instructions.
+	// extension is the architecture extension that has the instruction, if not all processors do;
+	// the decoder does not know such instructions.
 	extension string
 }
 
@@ -142,8 +142,7 @@ func (w *word) text(d, n, m, imm int) string {
 	return fmt.Sprintf("%s v%d.%s, v%d.%s", w.gnu, d, t, n, t)
 }
 
-// word appends an instruction of the table. from is in Go's order; imm is the
-// shift.
+// word appends an instruction of the table. from is in Go's order; imm is the shift.
 func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, d VecOperand, imm int) {
 	arr := from[len(from)-1].(Arranged).arr
 	var w *word
@@ -327,7 +326,8 @@ func (f *Function) VSMULL2(m, n, d Arranged) {
 	f.word("VSMULL2", widening, false, []VecOperand{m, n}, d, 0)
 }
 
-// VSMLAL is d += n * m, of the lower eight bytes, in 16 bits, or of the lower four words of 16 bits, in 32.
+// VSMLAL is d += n * m, of the lower eight bytes, in 16 bits, or of the lower four words of 16
+// bits, in 32.
 func (f *Function) VSMLAL(m, n, d Arranged) {
 	f.word("VSMLAL", widening, true, []VecOperand{m, n}, d, 0)
 }
@@ -340,8 +340,7 @@ func (f *Function) VSMLAL2(m, n, d Arranged) {
 // VSADALP adds to each 32-bit lane of d a pair of 16-bit lanes of n.
 func (f *Function) VSADALP(n, d Arranged) { f.word("VSADALP", convert, true, []VecOperand{n}, d, 0) }
 
-// VSDOT adds to each 32-bit lane of d the products of four bytes of n and of those of a
-// lane of m.
+// VSDOT adds to each 32-bit lane of d the products of four bytes of n and of those of a lane of m.
 func (f *Function) VSDOT(m Element, n, d Arranged) {
 	f.word("VSDOT", dotElement, true, []VecOperand{m, n}, d, 0)
 }

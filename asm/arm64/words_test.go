@@ -28,8 +28,8 @@ type sample struct {
 func (s sample) encode() uint32 { return s.w.encode(s.d, s.n, s.m, s.imm) }
 func (s sample) text() string   { return s.w.text(s.d, s.n, s.m, s.imm) }
 
-// samples covers every row: each register field at both ends and with unlike
-// values, every lane, and every shift.
+// samples covers every row: each register field at both ends and with unlike values, every lane,
+// and every shift.
 func samples(w *word) []sample {
 	immediates := []int{0}
 	switch w.form {
@@ -81,8 +81,8 @@ func TestWordTable(t *testing.T) {
 	}
 }
 
-// golden returns the words that GNU as made, by their text. The decoder does not know
-// instructions of extensions.
+// golden returns the words that GNU as made, by their text. The decoder does not know instructions
+// of extensions.
 func golden(t *testing.T) map[string]uint32 {
 	want := map[string]uint32{}
 	b, err := os.ReadFile(goldenWords)
@@ -150,9 +150,8 @@ func TestWordsGolden(t *testing.T) {
 	}
 }
 
-// TestWordsGNUAs has GNU as assemble the table's samples, and every word of the
-// committed files from its comment. Without GNU as it is skipped, unless
-// AVOFORMER_REQUIRE_AS is set.
+// TestWordsGNUAs has GNU as assemble the table's samples, and every word of the committed files
+// from its comment. Without GNU as it is skipped, unless AVOFORMER_REQUIRE_AS is set.
 func TestWordsGNUAs(t *testing.T) {
 	as, err := exec.LookPath("aarch64-linux-gnu-as")
 	if err != nil {
@@ -284,8 +283,8 @@ func TestCommittedWords(t *testing.T) {
 	t.Logf("%d words decoded", len(list))
 }
 
-// The committed assembly does not touch the reserved registers, and its
-// functions are leaves without a frame. The rule does not use the allocator.
+// The committed assembly does not touch the reserved registers, and its functions are leaves
+// without a frame. The rule does not use the allocator.
 func TestCommittedRegisters(t *testing.T) {
 	files, err := filepath.Glob("../../kernels/internal/simd/*_arm64.s")
 	if err != nil {
@@ -318,8 +317,8 @@ func TestCommittedRegisters(t *testing.T) {
 	}
 }
 
-// extensionWord returns the word of an instruction of an extension, from the
-// table, which TestWordsGolden verifies; nil if the text is not an instruction.
+// extensionWord returns the word of an instruction of an extension, from the table, which
+// TestWordsGolden verifies; nil if the text is not an instruction.
 func extensionWord(text string) *uint32 {
 	for i := range words {
 		w := &words[i]

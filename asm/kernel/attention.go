@@ -2,11 +2,11 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// AttnSoftmax is one step of the online softmax over a tile of scores, in three passes over
-// the rows. The first finds the maximum of each row. The second computes, for all rows
-// together, the new running maximum and the factor that shrinks the old sum. The third
-// computes the exponentials and their sum in vec.DotLanes lanes. Each pass takes several
-// rows together, which lets it reduce their maxima and sums over the lanes together.
+// AttnSoftmax is one step of the online softmax over a tile of scores, in three passes over the
+// rows. The first finds the maximum of each row. The second computes, for all rows together, the
+// new running maximum and the factor that shrinks the old sum. The third computes the exponentials
+// and their sum in vec.DotLanes lanes. Each pass takes several rows together, which lets it reduce
+// their maxima and sums over the lanes together.
 func AttnSoftmax(m vec.Machine) {
 	cols := m.IntParam("cols")
 	tail, together := m.Tail(cols), m.Tier().Blocking.SoftmaxRows

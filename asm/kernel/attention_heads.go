@@ -6,18 +6,18 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// ShortQueries is the largest number of queries, and of keys, that AttnShort takes. Its
-// scores are ShortRows rows of ShortQueries elements.
+// ShortQueries is the largest number of queries, and of keys, that AttnShort takes. Its scores are
+// ShortRows rows of ShortQueries elements.
 const ShortQueries, ShortRows = 64, 64 + 5
 
-// AttnShort computes the softmax of a head with few keys and its product with the values, in a scratch of
-// scores that stays in the first-level cache. Each key has a row, whose vectors hold the queries side by
-// side. The softmax therefore needs no reductions over lanes, which would take most of its time. Lanes
-// without a query may hold anything: nothing reads them.
+// AttnShort computes the softmax of a head with few keys and its product with the values, in a
+// scratch of scores that stays in the first-level cache. Each key has a row, whose vectors hold the
+// queries side by side. The softmax therefore needs no reductions over lanes, which would take most
+// of its time. Lanes without a query may hold anything: nothing reads them.
 //
-// If the last elements of the values fill no more than a quarter of a vector, AttnShort takes them one by
-// one, each for a vector of queries. They then cost one operation per key rather than one per key and query.
-// They use the five rows after those of all keys: four and one more.
+// If the last elements of the values fill no more than a quarter of a vector, AttnShort takes them
+// one by one, each for a vector of queries. They then cost one operation per key rather than one
+// per key and query. They use the five rows after those of all keys: four and one more.
 func AttnShort(m vec.Machine) {
 	a := shortHead{m}
 	a.softmax()
@@ -39,8 +39,8 @@ const shortBytes = 4 * ShortQueries
 // shortHead has what the parts of AttnShort share.
 type shortHead struct{ vec.Machine }
 
-// eachLast runs f for each of the last columns that are taken one by one: column points
-// to the column in the first row of a matrix, and lanes to a row for it.
+// eachLast runs f for each of the last columns that are taken one by one: column points to the
+// column in the first row of a matrix, and lanes to a row for it.
 func (m shortHead) eachLast(matrix string, s vec.Ptr, f func(column, lanes vec.Ptr)) {
 	column, lanes := m.SlicePtr(matrix), m.CopyPtr(s)
 	whole, last := wholeVectors(m, "cols")
@@ -56,8 +56,8 @@ func (m shortHead) eachLast(matrix string, s vec.Ptr, f func(column, lanes vec.P
 	})
 }
 
-// eachKey runs step for the scores of each key with a vector of queries, beginning at s, and returns
-// the address after them.
+// eachKey runs step for the scores of each key with a vector of queries, beginning at s, and
+// returns the address after them.
 func (m shortHead) eachKey(s vec.Ptr, step func(row vec.Ptr)) (end vec.Ptr) {
 	row, n := m.CopyPtr(s), m.IntParam("n")
 	m.Loop(n, 1, func() {
@@ -90,8 +90,8 @@ func (m shortHead) softmax() {
 	})
 }
 
-// total adds up the exponentials between s and end: key i goes to lane i modulo vec.DotLanes. It adds the
-// lanes as DotSums does, four at a time.
+// total adds up the exponentials between s and end: key i goes to lane i modulo vec.DotLanes. It
+// adds the lanes as DotSums does, four at a time.
 func (m shortHead) total(s, end vec.Ptr) vec.V {
 	last, missing, zero := m.IntParam("n"), m.IntParam("n"), m.Zero()
 	m.Loop(last, vec.DotLanes, func() {})
@@ -141,8 +141,8 @@ func (m shortHead) biasAndTop(s, bias vec.Ptr) (top vec.V) {
 	return top
 }
 
-// wholeVectors returns the parameter rounded down to whole vectors and the number of last elements, if
-// these would fill no more than a quarter of a vector. Otherwise it returns the parameter and 0.
+// wholeVectors returns the parameter rounded down to whole vectors and the number of last elements,
+// if these would fill no more than a quarter of a vector. Otherwise it returns the parameter and 0.
 func wholeVectors(m vec.Machine, name string) (whole, last vec.Int) {
 	whole = m.IntParam(name)
 	last = m.Tail(whole).Count
@@ -152,8 +152,8 @@ func wholeVectors(m vec.Machine, name string) (whole, last vec.Int) {
 
 var lowest = f32(-math.MaxFloat32)
 
-// biased returns s + b. Where b is -Inf, for a hidden key, the result is -Inf even if the
-// product s is not finite.
+// biased returns s + b. Where b is -Inf, for a hidden key, the result is -Inf even if the product s
+// is not finite.
 func biased(m vec.Machine, s, b vec.V) vec.V {
 	return m.Select(m.Greater(m.Splat(lowest), b), m.Splat(negInf), m.Add(b, s))
 }
@@ -164,9 +164,10 @@ var Bias = binary(biased)
 // FewKeys is the largest number of keys that AttnFew takes. Its scores are rows of FewRow elements.
 const FewKeys, FewRow = 256, 256 + 16
 
-// AttnFew is AttnShort for few queries, which would not fill vectors: each query has a row of scores, and the
-// exponentials of a row are added up in vec.DotLanes lanes. Only whole vectors of a row are used, as many as
-// needed, because a vector that was stored in part cannot be loaded again immediately.
+// AttnFew is AttnShort for few queries, which would not fill vectors: each query has a row of
+// scores, and the exponentials of a row are added up in vec.DotLanes lanes. Only whole vectors of a
+// row are used, as many as needed, because a vector that was stored in part cannot be loaded again
+// immediately.
 func AttnFew(m vec.Machine) {
 	const ld = 4 * FewRow
 	s, bias, rows, n := m.SlicePtr("s"), m.SlicePtr("bias"), m.IntParam("rows"), m.IntParam("n")
@@ -226,17 +227,18 @@ func AttnFew(m vec.Machine) {
 	weightValues(m, m.IntParam("cols"), ld, 4)
 }
 
-// inverse returns the factor that makes exponentials with this sum add up to the parameter weight. Callers
-// store it after the exponentials, and weightValues multiplies only the output by it: the product need not
-// wait for the division. The greatest score contributes 1 to the sum, unless all scores are -Inf. In that
-// case the factor is 0, whatever the weight.
+// inverse returns the factor that makes exponentials with this sum add up to the parameter weight.
+// Callers store it after the exponentials, and weightValues multiplies only the output by it: the
+// product need not wait for the division. The greatest score contributes 1 to the sum, unless all
+// scores are -Inf. In that case the factor is 0, whatever the weight.
 func inverse(m vec.Machine, sum vec.V) vec.V {
 	return m.Select(m.Greater(m.Splat(f32(0x1p-126)), sum), m.Zero(), m.Div(m.FloatParam("weight"), sum))
 }
 
-// weightValues adds the values times their weights, and multiplies the sums by the factor that follows the
-// last weight. In s, weights lie query bytes apart from query to query, and key bytes apart from key to key.
-// It takes a few queries and columns at a time: their sums stay in registers during the loop over the keys.
+// weightValues adds the values times their weights, and multiplies the sums by the factor that
+// follows the last weight. In s, weights lie query bytes apart from query to query, and key bytes
+// apart from key to key. It takes a few queries and columns at a time: their sums stay in registers
+// during the loop over the keys.
 func weightValues(m vec.Machine, cols vec.Int, query, key int) {
 	block, bytes := m.Tier().Blocking.ValueRows, 4*m.Width()
 	o, v, left := m.SlicePtr("o"), m.SlicePtr("v"), m.CopyInt(cols)

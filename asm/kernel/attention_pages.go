@@ -2,12 +2,12 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Kernels for a few queries read keys and values in the format in which they are stored. Each element is
-// widened in a register, once for all queries of a block.
+// Kernels for a few queries read keys and values in the format in which they are stored. Each
+// element is widened in a register, once for all queries of a block.
 
-// AttnScoresFloat16, AttnScoresBFloat16 and AttnScoresInt8 multiply queries by panels of keys. Each element
-// is one chain of multiply-adds, each of which waits for the one before. To hide that latency, a block of
-// queries and several panels run side by side.
+// AttnScoresFloat16, AttnScoresBFloat16 and AttnScoresInt8 multiply queries by panels of keys. Each
+// element is one chain of multiply-adds, each of which waits for the one before. To hide that
+// latency, a block of queries and several panels run side by side.
 var (
 	AttnScoresFloat16  = attnScores(inFloat16)
 	AttnScoresBFloat16 = attnScores(inBFloat16)
@@ -86,10 +86,10 @@ func (g *attnScoresGen) panels(block, panels int) {
 	g.Bump(g.s, 4*panels*g.nr)
 }
 
-// AttnValues and the kernels after it add values, times their weights, to the outputs of queries. They take a
-// block of queries and as many columns as possible at a time, whose sums stay in registers during the loop
-// over the keys. If part of each row were left for later, the processor would not recognise a stream to fetch
-// ahead.
+// AttnValues and the kernels after it add values, times their weights, to the outputs of queries.
+// They take a block of queries and as many columns as possible at a time, whose sums stay in
+// registers during the loop over the keys. If part of each row were left for later, the processor
+// would not recognise a stream to fetch ahead.
 var (
 	AttnValues         = attnValues(inFloat32)
 	AttnValuesFloat16  = attnValues(inFloat16)
@@ -97,8 +97,8 @@ var (
 	AttnValuesInt8     = attnValues(inInt8)
 )
 
-// attnValues returns the kernel for values of a type. Only float32 has tails of rows: AVX2 and NEON have no
-// masked loads of smaller elements.
+// attnValues returns the kernel for values of a type. Only float32 has tails of rows: AVX2 and NEON
+// have no masked loads of smaller elements.
 func attnValues(values stored) func(vec.Machine) {
 	return func(m vec.Machine) {
 		g := &attnValuesGen{Machine: m, values: values}
@@ -142,8 +142,8 @@ type attnValuesGen struct {
 	o, v   vec.Ptr // the current columns
 }
 
-// columns emits the code for some vectors of columns: for block queries at a time, then
-// for half as many.
+// columns emits the code for some vectors of columns: for block queries at a time, then for half as
+// many.
 func (g *attnValuesGen) columns(vectors, block int, of columnsOf) {
 	rows, weights, to := g.IntParam("rows"), g.SlicePtr("p"), g.CopyPtr(g.o)
 	for ; block >= 1; block /= 2 {

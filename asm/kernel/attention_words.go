@@ -6,10 +6,12 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The product of attention's weights with values in words: the weights as integers of WeightBits bits, the values
-// of at most ValueTop with a scale a column. A sum over MostWordKeys keys has 31 bits.
+// The product of attention's weights with values in words: the weights as integers of WeightBits
+// bits, the values of at most ValueTop with a scale a column. A sum over MostWordKeys keys has 31
+// bits.
 
-// WeightBits and ValueTop are what the integers may be; MostWordKeys is how many keys are summed up.
+// WeightBits and ValueTop are what the integers may be; MostWordKeys is how many keys are summed
+// up.
 const (
 	WeightBits   = 13
 	ValueTop     = 511
@@ -101,7 +103,8 @@ func WordPanel(dot func() intDot) func(vec.Machine) {
 	})
 }
 
-// endWholeRow makes floats of the sums, multiplies them with the columns' weights, adds what is in C if it is to, and stores.
+// endWholeRow makes floats of the sums, multiplies them with the columns' weights, adds what is in
+// C if it is to, and stores.
 func (t *intTile) endWholeRow() func(label func(string) string, sums []vec.V, c, scale vec.Ptr) {
 	var weights []vec.V
 	for v := range t.vectors {

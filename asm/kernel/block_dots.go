@@ -54,10 +54,11 @@ func (d *words) halves() bool         { return false }
 func (d *words) signed(*intTile) bool { return true }
 func (d *words) starts(*intTile) bool { return false }
 
-// bytePairs is for x86 without VPDPBUSD. VPMADDUBSW returns the sum of two products of bytes as a signed
-// word, which may overflow if both factors have 8 bits. Weights of 8 bits are therefore split into two of
-// 4 bits, and the words become sums of 32 bits before they could overflow: 16 products with weights of
-// 4 bits add up to at most 30720, 8 with 5 bits to at most 31496, and 4 with 6 bits to at most 32256.
+// bytePairs is for x86 without VPDPBUSD. VPMADDUBSW returns the sum of two products of bytes as a
+// signed word, which may overflow if both factors have 8 bits. Weights of 8 bits are therefore
+// split into two of 4 bits, and the words become sums of 32 bits before they could overflow: 16
+// products with weights of 4 bits add up to at most 30720, 8 with 5 bits to at most 31496, and 4
+// with 6 bits to at most 32256.
 type bytePairs struct {
 	pairs
 	byHalves bool
@@ -130,9 +131,9 @@ func (d *bytePairs) halves() bool         { return d.byHalves }
 func (d *bytePairs) signed(*intTile) bool { return false }
 func (d *bytePairs) starts(*intTile) bool { return false }
 
-// byteSigns is for AVX2 without VPDPBUSD. It multiplies the magnitudes of
-// weights of 8 bits, and gives their signs to A: two products add up to at
-// most 2*128*127, which fits a word, and become sums of 32 bits immediately.
+// byteSigns is for AVX2 without VPDPBUSD. It multiplies the magnitudes of weights of 8 bits, and
+// gives their signs to A: two products add up to at most 2*128*127, which fits a word, and become
+// sums of 32 bits immediately.
 type byteSigns struct {
 	pairs
 	x    *x86.Machine

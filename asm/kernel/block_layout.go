@@ -2,7 +2,8 @@ package kernel
 
 // The layout of weights in blocks.
 
-// WeightBlock is the number of elements of a column in a sub-block. A block without groups is one sub-block.
+// WeightBlock is the number of elements of a column in a sub-block. A block without groups is one
+// sub-block.
 const WeightBlock = 32
 
 // BlockLayout describes a block of weights; kernels/internal/weights/blocks.go has the order of its

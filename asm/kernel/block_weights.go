@@ -2,10 +2,10 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Functions that turn the weights of a sub-block into bytes, one vector for
-// each quad of elements.
+// Functions that turn the weights of a sub-block into bytes, one vector for each quad of elements.
 
-// row loads row s of the weights of group n: four bytes per column, beginning with vector v of columns.
+// row loads row s of the weights of group n: four bytes per column, beginning with vector v of
+// columns.
 func (g *blockTile) row(n, s, v int) []vec.V {
 	w := make([]vec.V, g.atOnce)
 	for i := range w {
@@ -14,8 +14,8 @@ func (g *blockTile) row(n, s, v int) []vec.V {
 	return w
 }
 
-// rowAt loads the weights that lie the given bytes per column after the scales of the sub-block, for
-// vector v of columns.
+// rowAt loads the weights that lie the given bytes per column after the scales of the sub-block,
+// for vector v of columns.
 func (g *blockTile) rowAt(bytes, v int) vec.V {
 	nr := g.Tier().Gemm.NR
 	return g.Load(g.sub, g.subAt+(g.SubScales()+bytes)*nr+4*(g.first+v*g.Width()))
@@ -55,16 +55,17 @@ func (g *blockTile) decoded(w []vec.V) []vec.V {
 	return of(w, func(v vec.V) vec.V { return g.LookUp(g.numbers[0], v) })
 }
 
-// halvesOfNumbers multiplies lane j of each row by the lower and the upper 4 bits of the numbers of codes.
+// halvesOfNumbers multiplies lane j of each row by the lower and the upper 4 bits of the numbers of
+// codes.
 func (g *blockTile) halvesOfNumbers(j, v int, codes []vec.V) {
 	half := func(i int) []vec.V { return of(codes, func(v vec.V) vec.V { return g.LookUp(g.numbers[i], v) }) }
 	g.pair(j, j, v, half(0), func() []vec.V { return half(1) })
 }
 
-// moreBits prepares the quads p and p + Group/8 of each column, of 5 or 6 bits. Group/8 rows of bytes have
-// the lower 4 bits: their lower halves those of the first half of a group, their upper halves those of the
-// second half. The row after them has the other bits of all elements. Where vectors of columns are taken one
-// by one, both rows stay in registers.
+// moreBits prepares the quads p and p + Group/8 of each column, of 5 or 6 bits. Group/8 rows of
+// bytes have the lower 4 bits: their lower halves those of the first half of a group, their upper
+// halves those of the second half. The row after them has the other bits of all elements. Where
+// vectors of columns are taken one by one, both rows stay in registers.
 func (g *blockTile) moreBits(row func(s int) []vec.V, p int) func(half int) []vec.V {
 	w, upper := row(p), row(g.Group/8)
 	return func(half int) []vec.V {
@@ -83,8 +84,9 @@ func (g *blockTile) moreBits(row func(s int) []vec.V, p int) func(half int) []ve
 	}
 }
 
-// threeBits returns quad q of group n of each column, of 3 bits. Each group has a row of bytes with the lower
-// 2 bits of its quads side by side. The row after these has the third bits of all quads of the sub-block.
+// threeBits returns quad q of group n of each column, of 3 bits. Each group has a row of bytes with
+// the lower 2 bits of its quads side by side. The row after these has the third bits of all quads
+// of the sub-block.
 func (g *blockTile) threeBits(n, q, v int) []vec.V {
 	all := make([]vec.V, g.atOnce)
 	for i := range all {

@@ -6,11 +6,11 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The body of a kernel is a function over a machine of the vocabulary. It is for any
-// machine, or uses instructions that only one machine has.
+// The body of a kernel is a function over a machine of the vocabulary. It is for any machine, or
+// uses instructions that only one machine has.
 
-// Own returns body, except on machines of type M: there it returns emit, which uses
-// instructions of these machines to be faster.
+// Own returns body, except on machines of type M: there it returns emit, which uses instructions of
+// these machines to be faster.
 func Own[M vec.Machine](body func(vec.Machine), emit func(M)) func(vec.Machine) {
 	return func(m vec.Machine) {
 		if own, ok := m.(M); ok {

@@ -8,8 +8,8 @@ var (
 	BFloat16Vec = widen(vec.Machine.LoadBFloat16, vec.Machine.LoadBFloat16One)
 )
 
-// fetcher returns a function that fetches the given number of bytes of the elements that a loop widens later:
-// those ahead bytes further. It does nothing on machines that do not prefetch.
+// fetcher returns a function that fetches the given number of bytes of the elements that a loop
+// widens later: those ahead bytes further. It does nothing on machines that do not prefetch.
 func fetcher(m vec.Machine, x vec.Ptr) (fetch func(bytes int)) {
 	if !m.Prefetches() {
 		return func(int) {}
@@ -69,8 +69,8 @@ func WidenInt8Panel(m vec.Machine) {
 	}
 }
 
-// widen returns the kernel func(dst []float32, x []uint16, ahead int). It takes the elements after whole
-// vectors one by one: AVX2 and NEON have no masked loads of 16 bits.
+// widen returns the kernel func(dst []float32, x []uint16, ahead int). It takes the elements after
+// whole vectors one by one: AVX2 and NEON have no masked loads of 16 bits.
 func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Machine, p vec.Ptr) vec.V) func(vec.Machine) {
 	return func(m vec.Machine) {
 		dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
@@ -93,8 +93,8 @@ func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Ma
 	}
 }
 
-// Constants of rounding to bfloat16, as bits: half a unit minus one, and the bit in the upper half that makes
-// a NaN quiet.
+// Constants of rounding to bfloat16, as bits: half a unit minus one, and the bit in the upper half
+// that makes a NaN quiet.
 const (
 	nearlyHalf vec.Const = 0x7fff
 	lowestBit  vec.Const = 1
@@ -112,8 +112,8 @@ var BFloat16Rows = Only(func(m vec.Tiler) {
 	})
 })
 
-// narrowRows converts rows of x to rows of dst, some vectors together: convert leaves the result in the lower
-// 16 bits of each lane. It pads rows with zeros.
+// narrowRows converts rows of x to rows of dst, some vectors together: convert leaves the result in
+// the lower 16 bits of each lane. It pads rows with zeros.
 func narrowRows(m vec.Machine, together int, convert func(x vec.V) vec.V) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	cols, width := m.IntParam("cols"), m.Width()

@@ -2,21 +2,21 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Unary is a function of one element: prepare sets up its constants and returns
-// the code for one vector.
+// Unary is a function of one element: prepare sets up its constants and returns the code for one
+// vector.
 type Unary struct {
 	unroll  int // vectors at a time; 0: the number in the tier's Blocking
 	prepare func(m vec.Machine) func(x vec.V) vec.V
 }
 
-// unary is for functions of a few instructions, and polynomial for functions whose instructions wait for
-// one another.
+// unary is for functions of a few instructions, and polynomial for functions whose instructions
+// wait for one another.
 func unary(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{4, prepare} }
 
 func polynomial(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{0, prepare} }
 
-// Emit emits the kernel func(dst, x []float32) that applies the function to
-// every element of dst's length.
+// Emit emits the kernel func(dst, x []float32) that applies the function to every element of dst's
+// length.
 func (u Unary) Emit(m vec.Machine) {
 	dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
 	f, unroll := u.prepare(m), u.unroll

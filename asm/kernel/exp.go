@@ -1,8 +1,7 @@
 // Package kernel holds the algorithms of package kernels, each written once.
 //
-// Row kernels are functions over a vec.Machine, the same source for every
-// instruction set. The GEMM micro-kernels are written for each machine against
-// one contract.
+// Row kernels are functions over a vec.Machine, the same source for every instruction set. The GEMM
+// micro-kernels are written for each machine against one contract.
 package kernel
 
 import (
@@ -27,8 +26,8 @@ var (
 // pow2Bias is approx.RoundBias + 127, the bias that vec's Pow2 expects in its exponent.
 var pow2Bias = c32(approx.RoundBias + 127)
 
-// horner evaluates the polynomial with ascending coefficients c at x. The last
-// coefficient goes into a register, which becomes the result; the others are operands.
+// horner evaluates the polynomial with ascending coefficients c at x. The last coefficient goes
+// into a register, which becomes the result; the others are operands.
 func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 	p := m.Splat(c32(c[len(c)-1]))
 	for j := len(c) - 2; j >= 0; j-- {
@@ -40,9 +39,9 @@ func horner(m vec.Machine, c []float32, x vec.V) vec.V {
 // clamp limits x to [lo, hi]. It keeps NaN: Min and Max return their second operand.
 func clamp(m vec.Machine, x, lo, hi vec.V) vec.V { return m.Min(hi, m.Max(lo, x)) }
 
-// exp2Split splits t = x*scale into n + f: biased is bias + n, n is the nearest
-// multiple of bias's last digit (an integer for pow2Bias), and f is the
-// remainder. Both steps are fused: f has no rounding error of x*scale.
+// exp2Split splits t = x*scale into n + f: biased is bias + n, n is the nearest multiple of bias's
+// last digit (an integer for pow2Bias), and f is the remainder. Both steps are fused: f has no
+// rounding error of x*scale.
 func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f vec.V) {
 	biased = m.Copy(bias)
 	m.FMATo(biased, x, scale)
@@ -51,7 +50,8 @@ func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f
 	return biased, f
 }
 
-// exp2Eighth approximates 2^f for |f| <= 1/16, to be multiplied by one of approx.Exp2Eighths, 2^(i/8).
+// exp2Eighth approximates 2^f for |f| <= 1/16, to be multiplied by one of approx.Exp2Eighths,
+// 2^(i/8).
 var (
 	exp2Eighth = append([]float32{1}, approx.Exp2EighthM1[:]...)
 	eighthBias = c32(approx.RoundBias / 8)
@@ -132,9 +132,8 @@ var Tanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), where c is x clamped to
-// where Phi is 0 or 1. The factor x is clamped only below: the limit at -Inf
-// is -0.
+// GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), where c is x clamped to where Phi is 0 or 1. The
+// factor x is clamped only below: the limit at -Inf is -0.
 var GELU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
 	zero := m.Zero()
@@ -146,8 +145,8 @@ var GELU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// Erf is c*Q(c^2-centre), where c is x clamped to where erf is -1 or 1. The
-// second clamp is for the product, which may exceed 1 in the last bit.
+// Erf is c*Q(c^2-centre), where c is x clamped to where erf is -1 or 1. The second clamp is for the
+// product, which may exceed 1 in the last bit.
 var Erf = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.ErfClamp)), m.Splat(c32(approx.ErfClamp))
 	minus, plus := m.Splat(f32(-1)), m.Splat(one)

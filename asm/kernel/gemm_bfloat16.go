@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// BFloat16Pairs is the micro-kernel of products of bfloat16 by vectors. It uses the tiles of products of
-// words, with sums in float32.
+// BFloat16Pairs is the micro-kernel of products of bfloat16 by vectors. It uses the tiles of
+// products of words, with sums in float32.
 var BFloat16Pairs = Only(func(m vec.Tiler) {
 	d := FloatPairs()
 	t := newIntTile(m, d)

@@ -8,8 +8,8 @@ import (
 
 // Products of integers with weights in blocks, the layout of files in GGUF.
 
-// Blocks returns the micro-kernel of products with weights in blocks. It keeps the totals of a
-// tile in registers if there are enough, and otherwise in C.
+// Blocks returns the micro-kernel of products with weights in blocks. It keeps the totals of a tile
+// in registers if there are enough, and otherwise in C.
 func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot(l)
@@ -27,11 +27,10 @@ func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
 // blockDot is a way to multiply weights in blocks.
 type blockDot interface {
 	intDot
-	// blockRows returns the number of rows of a tile for which there are
-	// enough registers.
+	// blockRows returns the number of rows of a tile for which there are enough registers.
 	blockRows(g *blockTile) int
-	// pair multiplies lanes j[0] and j[1] of each row by some vectors of columns, beginning with v. second
-	// may overwrite the registers of first.
+	// pair multiplies lanes j[0] and j[1] of each row by some vectors of columns, beginning with v.
+	// second may overwrite the registers of first.
 	pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V, second func() []vec.V)
 	// flush ends one or more pairs of products before their sums could overflow.
 	flush(t *intTile)
@@ -53,8 +52,8 @@ type blockTile struct {
 	low, high, flip vec.V   // masks of bytes: the lower 4 bits, the further bits of the weights, and the highest bit
 	numbers         []vec.V // of codes: one table, or one for the lower and one for the upper 4 bits if the products take halves
 
-	// The current rows of A, block and sub-block, the scales of the rows, their distance to the numbers that
-	// the rows' sums start with, and the place of these.
+	// The current rows of A, block and sub-block, the scales of the rows, their distance to the
+	// numbers that the rows' sums start with, and the place of these.
 	a         vec.Lanes
 	head, sub vec.Ptr
 	subAt     int
@@ -153,8 +152,8 @@ func (g *blockTile) groups() {
 	g.a.Next(WeightBlock / 4)
 }
 
-// startParam returns the parameter with the numbers that the groups of each
-// row add to the products.
+// startParam returns the parameter with the numbers that the groups of each row add to the
+// products.
 func (g *blockTile) startParam() string {
 	if g.Least {
 		return "offset"
@@ -190,8 +189,8 @@ func (g *blockTile) group(n int) {
 	g.addGroup(n)
 }
 
-// bias returns the number to add to the sums of row i because the weights are unsigned. Unsigned weights
-// are larger by 128 if they have 8 bits, and by half as much for each bit less.
+// bias returns the number to add to the sums of row i because the weights are unsigned. Unsigned
+// weights are larger by 128 if they have 8 bits, and by half as much for each bit less.
 func (g *blockTile) bias(i int) vec.V {
 	s := g.SpreadInt(g.startAt, 4*i)
 	if shift := 8 - g.Wide(); shift > 0 {
@@ -243,8 +242,8 @@ func (g *blockTile) pair(j0, j1, v int, first []vec.V, second func() []vec.V) {
 	g.dot.pair(g.intTile, g.a, [2]int{j0, j1}, v, first, second)
 }
 
-// factors loads the factors of the columns, beginning with vector v: the block's numbers at head bytes per
-// column, times the bytes in the sub-block, if there are any.
+// factors loads the factors of the columns, beginning with vector v: the block's numbers at head
+// bytes per column, times the bytes in the sub-block, if there are any.
 func (g *blockTile) factors(head, sub, v int, signed bool) []vec.V {
 	f, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
 	for i := range f {

@@ -2,14 +2,14 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// GemmDot multiplies a few rows of A by rows of B. The vectors run along k: neither operand is packed or
-// transposed. A tile of rows of A and of B accumulates in registers, in vec.DotLanes lanes per element; the
-// sums of a row are formed together at the end. All rows of A are multiplied before the next rows of B: each
-// row of B comes from memory once.
+// GemmDot multiplies a few rows of A by rows of B. The vectors run along k: neither operand is
+// packed or transposed. A tile of rows of A and of B accumulates in registers, in vec.DotLanes
+// lanes per element; the sums of a row are formed together at the end. All rows of A are multiplied
+// before the next rows of B: each row of B comes from memory once.
 var GemmDot = Own(gemmDot, gemmDotX86)
 
-// gemmDot is GemmDot over the vocabulary, for machines with enough registers
-// for a pointer to each row.
+// gemmDot is GemmDot over the vocabulary, for machines with enough registers for a pointer to each
+// row.
 func gemmDot(m vec.Machine) {
 	const mostColumns = 2
 	alpha, tail := m.FloatParam("alpha"), m.Tail(m.IntParam("k"))

@@ -11,9 +11,9 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// gemmDotX86 is GemmDot for addresses with an index. With AVX-512, six rows of A by four of B have 24 sums in
-// 32 registers. With AVX2, where the lanes of a sum take two registers, three rows by two take 12 of 16
-// registers, and a single row is multiplied by four.
+// gemmDotX86 is GemmDot for addresses with an index. With AVX-512, six rows of A by four of B have
+// 24 sums in 32 registers. With AVX2, where the lanes of a sum take two registers, three rows by
+// two take 12 of 16 registers, and a single row is multiplied by four.
 func gemmDotX86(x *x86.Machine) {
 	maxRows := x.Tier().Blocking.DotRows
 	slots := x.AllocLocal(3 * 8)
@@ -115,8 +115,8 @@ func (g *gemmDotX86Gen) advance(ld reg.Register, n int, address operand.Op) {
 	g.x.ADDQ(r, address)
 }
 
-// rowAddresses returns the addresses of n rows, beginning at p. Every three rows
-// share a register, which bases lists.
+// rowAddresses returns the addresses of n rows, beginning at p. Every three rows share a register,
+// which bases lists.
 func (g *gemmDotX86Gen) rowAddresses(p operand.Op, ld reg.Register, n int) (rows []operand.Mem, bases []reg.Register) {
 	for i := range n {
 		if i%3 == 0 {
@@ -215,7 +215,8 @@ func (t *dotTile) step(disp, chain int) {
 	}
 }
 
-// lastStep multiplies the tails. AVX2 has too few registers to hold all of A's vectors and the mask.
+// lastStep multiplies the tails. AVX2 has too few registers to hold all of A's vectors and the
+// mask.
 func (t *dotTile) lastStep(disp, chain int) {
 	for j := range t.w {
 		bv := t.x.NewV()

@@ -12,9 +12,9 @@ import (
 //
 //	a0*b0 + a1*b1 = (a0+b1)*(a1+b0) - a0*a1 - b0*b1
 //
-// The subtracted terms depend only on a row of A or only on a column of B. Half of the
-// products therefore need VPMADDWD, of which two start per cycle. The other half becomes two
-// additions of words, of which four start per cycle. Sums of integers are exact in any order.
+// The subtracted terms depend only on a row of A or only on a column of B. Half of the products
+// therefore need VPMADDWD, of which two start per cycle. The other half becomes two additions of
+// words, of which four start per cycle. Sums of integers are exact in any order.
 
 // Int8WinogradRows is the height of the tiles. The two sums of words take two more registers.
 const Int8WinogradRows = 4
@@ -68,7 +68,8 @@ func (d *winograd) loop(t *intTile) {
 	t.CountDown(d.k, WinogradGroup, vec.NE, t.label("loop"))
 }
 
-// quad multiplies the elements 2s and 2s+1 of a group, and the two elements half a group after them.
+// quad multiplies the elements 2s and 2s+1 of a group, and the two elements half a group after
+// them.
 func (d *winograd) quad(t *intTile, a vec.Lanes, b vec.Ptr, s int) {
 	var bv [2][]vec.V // of both halves
 	for half := range bv {
@@ -122,8 +123,8 @@ var WinogradRows = Only(func(x *x86.Machine) {
 	})
 })
 
-// WinogradColumns converts a panel of B to words, and computes the terms to
-// subtract for its columns.
+// WinogradColumns converts a panel of B to words, and computes the terms to subtract for its
+// columns.
 var WinogradColumns = Only(func(x *x86.Machine) {
 	b, dst, start := x.Load64("b_base"), x.Load64("dst_base"), x.Load64("ofColumns_base")
 	vector := 4 * x.Width()

@@ -6,15 +6,15 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The GEMM micro-kernel for any machine with the vocabulary of products. On NEON, a tile of 6x16 fills the
-// register file: 24 accumulators, 6 registers of A and 2 of B.
+// The GEMM micro-kernel for any machine with the vocabulary of products. On NEON, a tile of 6x16
+// fills the register file: 24 accumulators, 6 registers of A and 2 of B.
 //
-// A is read in place, 4 steps of k at a time from each row, and multiplied by lane. Where instructions take a
-// lane, nothing is broadcast: for 96 multiply-adds NEON has 6 loads of A and 8 pairs of loads of B. The
-// machine needs no masks: a narrower panel is cut into strips of half as many columns, down to one. Each
-// strip is a pass over the rows with loads of exactly its size. There is a tile for each number of rows, and
-// the tiles of a product have nearly equal height. Whatever the tile, each element of C is summed in the
-// order of k.
+// A is read in place, 4 steps of k at a time from each row, and multiplied by lane. Where
+// instructions take a lane, nothing is broadcast: for 96 multiply-adds NEON has 6 loads of A and 8
+// pairs of loads of B. The machine needs no masks: a narrower panel is cut into strips of half as
+// many columns, down to one. Each strip is a pass over the rows with loads of exactly its size.
+// There is a tile for each number of rows, and the tiles of a product have nearly equal height.
+// Whatever the tile, each element of C is summed in the order of k.
 
 // AnyGemmPanel and AnyGemmPack are GemmPanel and GemmPack for machines without their own version.
 var (
@@ -178,7 +178,8 @@ func (t *panelTile) step(lane int) {
 	}
 }
 
-// endRows ends the rows of a tile, without C and with it, and moves c down. last follows each row, with which the tile may end.
+// endRows ends the rows of a tile, without C and with it, and moves c down. last follows each row,
+// with which the tile may end.
 func (t *panelTile) endRows(c vec.Ptr, last func(i int)) {
 	alpha := t.FloatParam("alpha")
 	t.BranchUnlessZero(t.beta, "add"+t.suffix)

@@ -2,9 +2,9 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Finish returns the epilogue of a product for one panel of the tier's NR columns. The sums in
-// x, NR per row, become rows of dst. A bias and an activation come before the store, a
-// residual after it.
+// Finish returns the epilogue of a product for one panel of the tier's NR columns. The sums in x,
+// NR per row, become rows of dst. A bias and an activation come before the store, a residual after
+// it.
 func Finish(u Unary) func(vec.Machine) {
 	return func(m vec.Machine) {
 		nr := m.Tier().Gemm.NR
@@ -42,12 +42,12 @@ func Finish(u Unary) func(vec.Machine) {
 	}
 }
 
-// finishAhead is the number of rows by which rows of C and of the residual are fetched ahead:
-// the processor recognises no stream in rows that lie several pages apart.
+// finishAhead is the number of rows by which rows of C and of the residual are fetched ahead: the
+// processor recognises no stream in rows that lie several pages apart.
 const finishAhead = 8
 
-// eachRow runs body for every row of the matrices dst and x, whose rows are
-// lddst and ldx elements apart, over the columns.
+// eachRow runs body for every row of the matrices dst and x, whose rows are lddst and ldx elements
+// apart, over the columns.
 func eachRow(m vec.Machine, unroll int, body func(s vec.Span)) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	rows, cols, lddst, ldx := m.IntParam("rows"), m.IntParam("cols"), m.IntParam("lddst"), m.IntParam("ldx")
@@ -81,11 +81,10 @@ func AddRows(m vec.Machine) {
 	})
 }
 
-// TransposeRows transposes the whole blocks of a matrix: it rounds rows and cols
-// down. It takes two blocks side by side, which use up a cache line of the
-// source together. All rows come before the next columns, because the
-// destination's rows are short. The rows are more streams than a processor
-// follows, so on x86 each is fetched two lines ahead.
+// TransposeRows transposes the whole blocks of a matrix: it rounds rows and cols down. It takes two
+// blocks side by side, which use up a cache line of the source together. All rows come before the
+// next columns, because the destination's rows are short. The rows are more streams than a
+// processor follows, so on x86 each is fetched two lines ahead.
 func TransposeRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	rows, cols, lddst, ldx := m.IntParam("rows"), m.IntParam("cols"), m.IntParam("lddst"), m.IntParam("ldx")

@@ -8,8 +8,8 @@ import (
 
 // How rows are dealt to the tiles of products.
 
-// ladders are the parts of the tiles of some columns. Parts of a row are emitted once, and those of all rows one after the other: a
-// tile begins with row 0 and leaves after its last row.
+// ladders are the parts of the tiles of some columns. Parts of a row are emitted once, and those of
+// all rows one after the other: a tile begins with row 0 and leaves after its last row.
 type ladders struct {
 	// begin prepares for a tile of h rows, and beginRow for each of its rows.
 	begin    func(h vec.Int)
@@ -22,8 +22,9 @@ type ladders struct {
 	next func(h vec.Int)
 }
 
-// deal emits the loop over tiles of rows, of each height up to mr. Tiles have nearly equal height: 8 rows at mr = 6 are 4 + 4, not
-// 6 + 2. left returns the number of rows left in a fresh register. All labels end with suffix.
+// deal emits the loop over tiles of rows, of each height up to mr. Tiles have nearly equal height:
+// 8 rows at mr = 6 are 4 + 4, not 6 + 2. left returns the number of rows left in a fresh register.
+// All labels end with suffix.
 func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, l ladders) {
 	again, begin, end, next, done := "tiles"+suffix, "begin"+suffix, "end"+suffix, "next"+suffix, "done"+suffix
 	of := func(h int) func(string) string {
@@ -72,7 +73,8 @@ func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, l ladders) {
 	m.Label(done)
 }
 
-// dealWhole is deal for tiles that are emitted as a whole for each height. tile subtracts h from the rows left.
+// dealWhole is deal for tiles that are emitted as a whole for each height. tile subtracts h from
+// the rows left.
 func dealWhole(m vec.Jumper, mr int, suffix string, left func() vec.Int, tile func(h int, label func(what string) string)) {
 	again, pick, done := "tiles"+suffix, "pick"+suffix, "done"+suffix
 	of := func(h int) func(string) string {

@@ -13,13 +13,12 @@ import (
 
 // gemmX86 emits the GEMM micro-kernel for AVX2 (6x16) or AVX-512 (14x32).
 //
-// A tile of mr rows and two vectors of columns stays in registers during the
-// loop over k: each step loads two vectors of B, broadcasts one element of A
-// from each row, and makes 2*mr multiply-adds. A is read in place, row by row:
-// packing it affects only locality, never layout. The same holds for B with the
-// stride ldb. There is a loop for every number of rows up to MR, so that a
-// short last tile computes nothing that it does not store. Tiles have nearly
-// equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
+// A tile of mr rows and two vectors of columns stays in registers during the loop over k: each step
+// loads two vectors of B, broadcasts one element of A from each row, and makes 2*mr multiply-adds.
+// A is read in place, row by row: packing it affects only locality, never layout. The same holds
+// for B with the stride ldb. There is a loop for every number of rows up to MR, so that a short
+// last tile computes nothing that it does not store. Tiles have nearly equal height: 8 rows at MR =
+// 6 are 4 + 4, not 6 + 2.
 func gemmX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
 	g := newGemmX86(x)
@@ -83,7 +82,8 @@ func gemmHalvesX86(x *x86.Machine, load halves) {
 	g.rows("", x.Tier().Gemm.MR, x86Columns{vectors: 2})
 }
 
-// attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, one panel after the other.
+// attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, one panel after
+// the other.
 func attnPanelsX86(x *x86.Machine) {
 	g := newGemmX86(x)
 	g.near = true
@@ -103,8 +103,8 @@ func attnPanelsX86(x *x86.Machine) {
 	x.JG(operand.LabelRef("panels"))
 }
 
-// gemmPairX86 emits GemmPair: tiles of half the height and twice the width. Their second half belongs to the
-// other panel.
+// gemmPairX86 emits GemmPair: tiles of half the height and twice the width. Their second half
+// belongs to the other panel.
 func gemmPairX86(x *x86.Machine) {
 	g := newGemmX86(x)
 	g.near, g.beside = true, true
@@ -112,11 +112,11 @@ func gemmPairX86(x *x86.Machine) {
 	g.rows("", x.Tier().Gemm.MR/2, x86Columns{vectors: 4})
 }
 
-// gemmNearX86 emits GemmNear. Tiles are as wide as the registers allow for the number of rows, and have
-// nearly equal width: 5 vectors are 3 + 2. The last vector of a tile has a mask for the last columns;
-// on AVX-512 the last vector of every tile has one, because that costs nothing. If up to half a vector
-// of columns is left there, it is multiplied by instructions of half the width, of which Zen 4 starts
-// twice as many.
+// gemmNearX86 emits GemmNear. Tiles are as wide as the registers allow for the number of rows, and
+// have nearly equal width: 5 vectors are 3 + 2. The last vector of a tile has a mask for the last
+// columns; on AVX-512 the last vector of every tile has one, because that costs nothing. If up to
+// half a vector of columns is left there, it is multiplied by instructions of half the width, of
+// which Zen 4 starts twice as many.
 func gemmNearX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
 	g := newGemmX86(x)

@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// The tiles of float32 products on x86. A tile of h rows and some vectors of columns stays in registers while k passes:
+// The tiles of float32 products on x86. A tile of h rows and some vectors of columns stays in
+// registers while k passes:
 //
 //	for each row i of the tile:                      the first ladder, which all heights climb
 //	    acc[i] = 0
@@ -21,14 +22,16 @@ import (
 //	for each row i of the tile:                      the second ladder
 //	    c[i] = alpha*acc[i] + beta*c[i]
 //
-// Only the loop exists once for each height: registers have numbers, not indices. The sums of a row are in the same registers for
-// every height, and both ladders begin with row 0 and are left after the tile's last row.
+// Only the loop exists once for each height: registers have numbers, not indices. The sums of a row
+// are in the same registers for every height, and both ladders begin with row 0 and are left after
+// the tile's last row.
 //
-// The loop takes unroll steps of k at a time. Where k is not a multiple of them, the first iteration begins with a later step: A's
-// rows begin that much earlier in turn, and B's rows are not counted, because every step moves to the next one.
+// The loop takes unroll steps of k at a time. Where k is not a multiple of them, the first
+// iteration begins with a later step: A's rows begin that much earlier in turn, and B's rows are
+// not counted, because every step moves to the next one.
 
-// gemmX86Gen has what all tiles share. Values that the inner loop does not
-// need live in the frame: 14 rows take five address registers.
+// gemmX86Gen has what all tiles share. Values that the inner loop does not need live in the frame:
+// 14 rows take five address registers.
 type gemmX86Gen struct {
 	x        *x86.Machine
 	lanes    int
@@ -72,10 +75,12 @@ type x86Tile struct {
 	acc    [][]reg.VecVirtual // the sums of each row
 	a      *x86.IndexedRows   // the next elements of the rows of A
 	b, k   reg.GPVirtual      // the next row of B; the steps left, with those that the first iteration skips
-	// fetch is the part of B that is fetched next, and pace the distance to the part of the next step of k.
+	// fetch is the part of B that is fetched next, and pace the distance to the part of the next
+	// step of k.
 	fetch, pace reg.GPVirtual
 	left        reg.GPVirtual // pieces to fetch, if all operands are near
-	// While the ladders are climbed: the next row of C, of its second panel, and the distance to the row after it.
+	// While the ladders are climbed: the next row of C, of its second panel, and the distance to
+	// the row after it.
 	to, second, ldc reg.GPVirtual
 
 	// of the tile whose loop is emitted
@@ -147,8 +152,8 @@ func (t *x86Tile) begin(h vec.Int) {
 	}
 }
 
-// beginRow is a rung of the first ladder. C is needed when k is through: its row is fetched into the second level, because in the
-// first level it could push out A's.
+// beginRow is a rung of the first ladder. C is needed when k is through: its row is fetched into
+// the second level, because in the first level it could push out A's.
 func (t *x86Tile) beginRow(i int) {
 	t.a.Begin()
 	for _, v := range t.acc[i] {
@@ -162,7 +167,8 @@ func (t *x86Tile) beginRow(i int) {
 	}
 }
 
-// loops emits the loop over k for a height. If the last vector may be short, there is a second loop for that.
+// loops emits the loop over k for a height. If the last vector may be short, there is a second loop
+// for that.
 func (t *x86Tile) loops(h int, label func(what string) string) {
 	t.h, t.label, t.short = h, label, false
 	defer t.undefineFrom(h)
@@ -180,7 +186,8 @@ func (t *x86Tile) loops(h int, label func(what string) string) {
 	t.x.Label(label("summed_"))
 }
 
-// undefineFrom lets the sums of rows from h on hold anything: the second ladder has instructions for them.
+// undefineFrom lets the sums of rows from h on hold anything: the second ladder has instructions
+// for them.
 func (t *x86Tile) undefineFrom(h int) {
 	for _, row := range t.acc[h:] {
 		for _, v := range row {
@@ -233,7 +240,8 @@ func (t *x86Tile) loop() {
 	}
 }
 
-// scaled emits alpha times a row, plus beta times the row of C. If beta, whose bits are given without the sign, is 0, it does not read C.
+// scaled emits alpha times a row, plus beta times the row of C. If beta, whose bits are given
+// without the sign, is 0, it does not read C.
 func (t *x86Tile) scaled(i int, alpha, beta, bits reg.Register) {
 	none := fmt.Sprintf("sum%s_%d", t.suffix, i+1)
 	for _, v := range t.acc[i] {
@@ -276,8 +284,8 @@ func (t *x86Tile) placeOf(j int) operand.Mem {
 	return operand.Mem{Base: t.to, Disp: j * t.lanes * 4}
 }
 
-// endRows emits the second ladder, which follows the loop of every height: one only stores, for an alpha of 1 and a beta of 0, and one
-// does all. last follows each row, with which the tile may end.
+// endRows emits the second ladder, which follows the loop of every height: one only stores, for an
+// alpha of 1 and a beta of 0, and one does all. last follows each row, with which the tile may end.
 func (t *x86Tile) endRows(last func(i int)) {
 	if t.fetches() && t.packed == nil || t.fetchesPieces() {
 		t.x.MOVQ(t.fetch, t.ahead)
@@ -333,8 +341,8 @@ func (t *x86Tile) fetchPiece() {
 // simd gets it with the kernels.
 const FetchedPiece = 256
 
-// turn adds the parameter turn to the address that is fetched next, whenever the steps left of k are a
-// multiple of the parameter steps. The wide tiles fetch only rows of B.
+// turn adds the parameter turn to the address that is fetched next, whenever the steps left of k
+// are a multiple of the parameter steps. The wide tiles fetch only rows of B.
 func (t *x86Tile) turn() {
 	if t.vectors != 2 || t.packed != nil || !t.fetches() {
 		return
@@ -441,10 +449,9 @@ func (t *x86Tile) fetches() bool {
 	return !t.near && t.halves == nil && (t.mask == nil || t.x.Opmasks() && t.vectors == 2)
 }
 
-// prefetchRows is how many rows ahead a panel is fetched into the second-level cache
-// if the panel before it did not fetch it: about 100 cycles at 8 rows of A. In the
-// first level, rows a multiple of 4 KiB apart would evict each other. It is the
-// scale factor of an address, so at most 8.
+// prefetchRows is how many rows ahead a panel is fetched into the second-level cache if the panel
+// before it did not fetch it: about 100 cycles at 8 rows of A. In the first level, rows a multiple
+// of 4 KiB apart would evict each other. It is the scale factor of an address, so at most 8.
 const prefetchRows = 8
 
 // startFetch sets where a tile begins to fetch B, and the pace: see gemmPanel. A tile that packs
@@ -503,15 +510,13 @@ func (t *x86Tile) nextRowOfB() {
 	}
 }
 
-// broadcasts returns how the elements of A reach the multiply-adds: how many
-// are broadcast into registers ahead of their use, and the rows whose
-// multiply-adds broadcast their own operand. With two vectors, that form loads
-// the element twice. With it in all rows, the two load ports are the bound (30
-// loads for 14 cycles of multiply-adds); with it in no row, there are more
-// instructions to start. With it in a third of the rows and two broadcasts
-// ahead, a tile runs at the multiply-adds' bound in the model of Skylake-X
-// (make static-estimates); Zen 4 runs all variants equally fast. With one
-// vector, separate broadcasts are 16% slower on Zen 4.
+// broadcasts returns how the elements of A reach the multiply-adds: how many are broadcast into
+// registers ahead of their use, and the rows whose multiply-adds broadcast their own operand. With
+// two vectors, that form loads the element twice. With it in all rows, the two load ports are the
+// bound (30 loads for 14 cycles of multiply-adds); with it in no row, there are more instructions
+// to start. With it in a third of the rows and two broadcasts ahead, a tile runs at the
+// multiply-adds' bound in the model of Skylake-X (make static-estimates); Zen 4 runs all variants
+// equally fast. With one vector, separate broadcasts are 16% slower on Zen 4.
 func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
 	if !t.x.Tier().Embedded {
 		return 1, func(int) bool { return false }

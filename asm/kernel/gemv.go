@@ -9,9 +9,9 @@ import (
 // PanelsAtOnce is the number of panels that GemvPanels multiplies side by side, a power of two.
 const PanelsAtOnce = 4
 
-// GemvPanels multiplies a vector by packed panels of NR columns. Each element is one chain of multiply-adds,
-// each of which waits for the one before. To hide that latency, several panels run side by side. Each is a
-// run of memory, which is fetched ahead if the caller asks for it.
+// GemvPanels multiplies a vector by packed panels of NR columns. Each element is one chain of
+// multiply-adds, each of which waits for the one before. To hide that latency, several panels run
+// side by side. Each is a run of memory, which is fetched ahead if the caller asks for it.
 var GemvPanels = gemvPanels(inFloat32)
 
 // GemvPanelsFloat16 and GemvPanelsBFloat16 widen the elements of the panels as they load them.
@@ -95,8 +95,8 @@ type panelSums struct {
 	scale vec.Ptr // of the panels, if they are scaled
 }
 
-// add emits the loop over the n elements of the vectors at x and the n rows of the panels at the pointers in
-// at. acc has the sums of each vector, panel after panel. It moves x and at to the end.
+// add emits the loop over the n elements of the vectors at x and the n rows of the panels at the
+// pointers in at. acc has the sums of each vector, panel after panel. It moves x and at to the end.
 func (g *panelSums) add(acc [][]vec.V, x, at []vec.Ptr, n vec.Int) {
 	vectors := g.nr / g.Width()
 	for _, steps := range []int{4, 1} {
@@ -141,17 +141,18 @@ func fetchLines(m vec.Machine, p vec.Ptr, n int, ahead vec.Int) {
 	}
 }
 
-// GemvRows adds a combination of the rows of B to C. If C fits into four vectors
-// and a tail, it takes all rows in one pass. Otherwise it takes six rows at a
-// time, to read and write C once for all six. More than eight would evict each
-// other from the first-level cache if they lie a multiple of 4 KiB apart.
+// GemvRows adds a combination of the rows of B to C. If C fits into four vectors and a tail, it
+// takes all rows in one pass. Otherwise it takes six rows at a time, to read and write C once for
+// all six. More than eight would evict each other from the first-level cache if they lie a multiple
+// of 4 KiB apart.
 func GemvRows(m vec.Machine) {
 	t := m.Tail(m.SliceLen("c"))
 	const vectors = 4
 	m.IfLE(m.SliceLen("c"), (vectors+1)*m.Width()-1, func() { gemvNarrow(m, t, vectors) }, func() { gemvWide(m, t) })
 }
 
-// gemvNarrow is GemvRows for at most that many vectors of columns and a tail, which stay in registers.
+// gemvNarrow is GemvRows for at most that many vectors of columns and a tail, which stay in
+// registers.
 func gemvNarrow(m vec.Machine, t vec.Tail, vectors int) {
 	if vectors > 0 {
 		m.IfLE(m.SliceLen("c"), vectors*m.Width()-1, func() { gemvNarrow(m, t, vectors-1) }, func() { gemvColumns(m, t, vectors) })
@@ -244,8 +245,8 @@ func gemvWide(m vec.Machine, t vec.Tail) {
 	}
 }
 
-// GemvDot multiplies rows of B by a vector, several rows together: the lanes of a single row would wait for
-// one another. If the rows come from memory, it fetches the next ones during the products.
+// GemvDot multiplies rows of B by a vector, several rows together: the lanes of a single row would
+// wait for one another. If the rows come from memory, it fetches the next ones during the products.
 func GemvDot(m vec.Machine) {
 	together := m.Tier().Blocking.GemvRows
 	alpha, t := m.FloatParam("alpha"), m.Tail(m.SliceLen("a"))

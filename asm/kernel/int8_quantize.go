@@ -11,13 +11,13 @@ const (
 	magnitude vec.Const = 0x7fffffff
 )
 
-// Int8Stretch is the largest number of elements of a row that share a scale. That many products of an unsigned
-// and a signed integer add up to less than 2^31 in any order. One call can quantize that many elements within
-// the time that a call may take: see mostElements of package asm.
+// Int8Stretch is the largest number of elements of a row that share a scale. That many products of
+// an unsigned and a signed integer add up to less than 2^31 in any order. One call can quantize
+// that many elements within the time that a call may take: see mostElements of package asm.
 const Int8Stretch = 1 << 15
 
-// QuantizeRows quantizes rows of float32, each with one scale, to integers of that many bytes. If starts is
-// set, it also computes the numbers that the rows' sums start with.
+// QuantizeRows quantizes rows of float32, each with one scale, to integers of that many bytes. If
+// starts is set, it also computes the numbers that the rows' sums start with.
 func QuantizeRows(bytes int, starts bool) func(vec.Machine) {
 	return func(m vec.Machine) {
 		q := newQuantizer(m, bytes, starts)
@@ -34,8 +34,8 @@ func QuantizeRows(bytes int, starts bool) func(vec.Machine) {
 	}
 }
 
-// QuantizeBlocks quantizes rows of float32 to integers of that many bytes, with a scale for each block. If
-// starts is set, it also computes the numbers that the blocks' sums start with.
+// QuantizeBlocks quantizes rows of float32 to integers of that many bytes, with a scale for each
+// block. If starts is set, it also computes the numbers that the blocks' sums start with.
 func QuantizeBlocks(block, bytes int, starts bool) func(vec.Machine) {
 	return func(m vec.Machine) {
 		q := newQuantizer(m, bytes, starts)
@@ -90,8 +90,8 @@ type quantizer struct {
 // starts reports whether the numbers that the blocks' sums start with are wanted.
 func (q *quantizer) starts() bool { return q.start != (vec.Ptr{}) }
 
-// nextRow moves p from the end of a row of an operand, which has cols elements of the given bytes, to the
-// next row.
+// nextRow moves p from the end of a row of an operand, which has cols elements of the given bytes,
+// to the next row.
 func nextRow(m vec.Machine, p vec.Ptr, operand, cols string, bytes int) {
 	gap := m.IntParam("ld" + operand)
 	m.SubtractInt(gap, m.IntParam(cols))

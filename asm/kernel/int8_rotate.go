@@ -2,8 +2,8 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// RotateBlock is the number of elements of a row that are rotated together, and RotateGroup the number where
-// no such block is left.
+// RotateBlock is the number of elements of a row that are rotated together, and RotateGroup the
+// number where no such block is left.
 const (
 	RotateBlock = 128
 	RotateGroup = 32
@@ -32,8 +32,8 @@ func Rotate(block int) func(vec.Machine) {
 	}
 }
 
-// rotateBlock keeps eight vectors in registers. The functions within combine their lanes. A larger block is
-// stored group by group in between.
+// rotateBlock keeps eight vectors in registers. The functions within combine their lanes. A larger
+// block is stored group by group in between.
 func rotateBlock(m vec.Machine, within []func(vec.V) vec.V, dst, x, by vec.Ptr, block int) {
 	width := m.Width()
 	group := min(block, 8*width)

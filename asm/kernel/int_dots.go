@@ -9,8 +9,9 @@ import (
 
 // Ways to multiply integers. quads works on any machine that has the instruction.
 
-// Quads, Pairs, Words and Octets are the ways of Int8Panel. On x86, WordPanel has WordPairs, and WordDots
-// with a single instruction; on NEON it has WordHalves. FloatPairs is the way of BFloat16Pairs.
+// Quads, Pairs, Words and Octets are the ways of Int8Panel. On x86, WordPanel has WordPairs, and
+// WordDots with a single instruction; on NEON it has WordHalves. FloatPairs is the way of
+// BFloat16Pairs.
 func Quads() intDot  { return &quads{} }
 func Pairs() intDot  { return &pairs{} }
 func Words() intDot  { return &words{} }
@@ -21,7 +22,8 @@ func WordDots() intDot   { return &pairs{words: true, dot: (*x86.Machine).DotWor
 func WordHalves() intDot { return &wordHalves{} }
 func FloatPairs() intDot { return &pairs{words: true, dot: (*x86.Machine).DotBFloat16} }
 
-// quads adds four products of bytes to each sum, with VPDPBUSD, whose bytes of B are unsigned, or with SDOT.
+// quads adds four products of bytes to each sum, with VPDPBUSD, whose bytes of B are unsigned, or
+// with SDOT.
 type quads struct{ sums [][]vec.V }
 
 func (d *quads) elements() (n, bytes int) { return 16, 1 }
@@ -68,8 +70,8 @@ func (d *quads) quad(t *intTile, a vec.Lanes, j, v int, b []vec.V) {
 	}
 }
 
-// pairs is for x86. It adds up two products of words with VPMADDWD and an addition, or with VPDPWSSD.
-// VDPBF16PS does the same for words that are bfloat16 and sums that are float32.
+// pairs is for x86. It adds up two products of words with VPMADDWD and an addition, or with
+// VPDPWSSD. VDPBF16PS does the same for words that are bfloat16 and sums that are float32.
 type pairs struct {
 	words bool // B has words; otherwise it has bytes, which become words
 	dot   func(x *x86.Machine, acc, a, b vec.V)
@@ -122,8 +124,8 @@ func (d *pairs) multiply(x *x86.Machine, lane vec.V, b, sums []vec.V) {
 	}
 }
 
-// words is for NEON without SDOT. It adds two products as a word, which cannot overflow, and adds pairs
-// of words to sums. Each column therefore has two sums, and a tile half the columns.
+// words is for NEON without SDOT. It adds two products as a word, which cannot overflow, and adds
+// pairs of words to sums. Each column therefore has two sums, and a tile half the columns.
 type words struct {
 	x    *neon.Machine
 	sums [][]vec.V
@@ -163,8 +165,9 @@ func (d *words) sum(i, v int) vec.V {
 	return d.x.AddPairs(s[0], s[1])
 }
 
-// wordHalves is for NEON. It adds the products of words with the lower half of a vector of columns to one
-// sum, and those with the upper half to another. Each pair of lanes of a sum belongs to one column.
+// wordHalves is for NEON. It adds the products of words with the lower half of a vector of columns
+// to one sum, and those with the upper half to another. Each pair of lanes of a sum belongs to one
+// column.
 type wordHalves struct{ words }
 
 func (d *wordHalves) elements() (n, bytes int) { return 8, 2 }
@@ -200,8 +203,8 @@ func (d *octets) startRow(t *intTile, i int, _ func(i int) vec.V) {
 	}
 }
 
-// step takes eight elements of two rows at a time. If the number of rows is odd, the last one is paired
-// with itself.
+// step takes eight elements of two rows at a time. If the number of rows is odd, the last one is
+// paired with itself.
 func (d *octets) step(t *intTile, a vec.Lanes, b vec.Ptr, _ int, _ func(s int)) {
 	a.Load(0, 4)
 	two := make([][2]vec.V, (t.h+1)/2) // eight elements of each row, and eight more

@@ -7,10 +7,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Tiles of products of integers: rows of A by some vectors of columns of a panel of
-// B. The integer sums stay in registers. Products of int8 and of words sum over all
-// of k, and convert the sums to floats once. Products with weights in blocks sum
-// over a block, and add each sum, scaled, to the tile's totals, which are floats.
+// Tiles of products of integers: rows of A by some vectors of columns of a panel of B. The integer
+// sums stay in registers. Products of int8 and of words sum over all of k, and convert the sums to
+// floats once. Products with weights in blocks sum over a block, and add each sum, scaled, to the
+// tile's totals, which are floats.
 
 // intTile is a tile, with what all tiles of a kernel share.
 type intTile struct {
@@ -37,25 +37,28 @@ type intTile struct {
 
 // intDot is a way to multiply integers.
 type intDot interface {
-	// elements returns how many elements of k four quarters take, and their bytes; columns returns how many
-	// columns have sums at the same time, and rows how many rows a tile of an int8 product has.
+	// elements returns how many elements of k four quarters take, and their bytes; columns returns
+	// how many columns have sums at the same time, and rows how many rows a tile of an int8 product
+	// has.
 	elements() (n, bytes int)
 	columns(t arch.Tier) int
 	rows(t arch.Tier) int
-	// start makes fresh sums for the tile. They begin with the result of from for the row, or with zeros.
+	// start makes fresh sums for the tile. They begin with the result of from for the row, or with
+	// zeros.
 	start(t *intTile, from func(i int) vec.V)
-	// step multiplies the elements of some quarters in the rows of A by those at b; it calls fetch before each quarter. Machines that
-	// multiply by lanes of a vector take four.
+	// step multiplies the elements of some quarters in the rows of A by those at b; it calls fetch
+	// before each quarter. Machines that multiply by lanes of a vector take four.
 	step(t *intTile, a vec.Lanes, b vec.Ptr, quarters int, fetch func(s int))
-	// sum returns the final sum for vector v of row i, and is called once. The
-	// caller may overwrite it.
+	// sum returns the final sum for vector v of row i, and is called once. The caller may overwrite
+	// it.
 	sum(i, v int) vec.V
 }
 
 // rowDot is an intDot for tiles whose rows begin and end one after the other.
 type rowDot interface {
 	intDot
-	// startRow makes fresh sums for the next row, as start does for all. undefine lets the sums of rows from h on hold anything.
+	// startRow makes fresh sums for the next row, as start does for all. undefine lets the sums of
+	// rows from h on hold anything.
 	startRow(t *intTile, i int, from func(i int) vec.V)
 	undefine(t *intTile, h int)
 }
@@ -120,7 +123,8 @@ func (t *intTile) whole(mr int, tile func()) {
 type rowParts struct {
 	// begin prepares for a tile. It returns what the sums of a row begin with; nil means zeros.
 	begin func() (from func(i int) vec.V)
-	// beginRow and endRow are for the row at c. endRow, which endRows returns, gets the row's label and sums.
+	// beginRow and endRow are for the row at c. endRow, which endRows returns, gets the row's label
+	// and sums.
 	beginRow func(i int, c vec.Ptr)
 	sum      func()
 	endRows  func() (endRow func(label func(string) string, sums []vec.V, c, scale vec.Ptr))
@@ -256,9 +260,9 @@ func (t *intTile) placeOf(i, v int) (p vec.Ptr, off int) {
 	return t.totalAt.Row(i), 4 * v * t.Width()
 }
 
-// endRow adds the integer sums of earlier steps, which are in C, to those of a row, if add is not 0. Then
-// it stores them as they are. If the columns have scales, it converts the sums to floats, multiplies them by
-// the scales of rows and columns, and adds the columns' bias, if any.
+// endRow adds the integer sums of earlier steps, which are in C, to those of a row, if add is not 0.
+// Then it stores them as they are. If the columns have scales, it converts the sums to floats,
+// multiplies them by the scales of rows and columns, and adds the columns' bias, if any.
 func (t *intTile) endRow() func(label func(string) string, sums []vec.V, c, scale vec.Ptr) {
 	weight, bias := t.SlicePtr("weight"), t.SlicePtr("bias")
 	return func(label func(string) string, sums []vec.V, c, scale vec.Ptr) {
@@ -285,7 +289,8 @@ func (t *intTile) endRow() func(label func(string) string, sums []vec.V, c, scal
 	}
 }
 
-// loop emits the loop over k. An element of B has size bytes; fetch, which may be nil, is for quarters of a step.
+// loop emits the loop over k. An element of B has size bytes; fetch, which may be nil, is for
+// quarters of a step.
 func (t *intTile) loop(b vec.Ptr, k vec.Int, size int, fetch func(s int)) {
 	quarters := t.quarters()
 	n, _ := t.dot.elements()
@@ -301,8 +306,8 @@ func (t *intTile) loop(b vec.Ptr, k vec.Int, size int, fetch func(s int)) {
 	t.CountDown(k, n, vec.NE, t.label("loop"))
 }
 
-// quarters returns the number of quarters that an iteration takes. High tiles of long vectors wait for the two ports that multiply, and
-// the instructions that count cost nothing.
+// quarters returns the number of quarters that an iteration takes. High tiles of long vectors wait
+// for the two ports that multiply, and the instructions that count cost nothing.
 func (t *intTile) quarters() int {
 	switch sums := t.h * t.vectors; {
 	case t.Tier().ByLane || len(t.Tier().Vectors) <= 16 || sums < 6:
@@ -322,8 +327,9 @@ func (t *intTile) startAhead() {
 	}
 }
 
-// fetchAhead fetches the memory ahead of n bytes of B: far ahead into the second-level cache, and nearer
-// into the first. If B is not to be fetched, it jumps to label, which it puts after the prefetches.
+// fetchAhead fetches the memory ahead of n bytes of B: far ahead into the second-level cache, and
+// nearer into the first. If B is not to be fetched, it jumps to label, which it puts after the
+// prefetches.
 func (t *intTile) fetchAhead(label string, b vec.Ptr, off, n int) {
 	if !t.Prefetches() {
 		return

@@ -23,7 +23,8 @@ func (s laneSums) turn(m vec.Machine) {
 	m.CopyTo(s[len(s)-1], first)
 }
 
-// joined adds up lanes until they fit into one vector: lane i is the sum of lanes that lie Width apart.
+// joined adds up lanes until they fit into one vector: lane i is the sum of lanes that lie Width
+// apart.
 func (s laneSums) joined(m vec.Machine) vec.V {
 	for half := len(s) / 2; half > 0; half /= 2 {
 		next := make(laneSums, half)
@@ -35,8 +36,8 @@ func (s laneSums) joined(m vec.Machine) vec.V {
 	return s[0]
 }
 
-// walkSums walks over n elements at x, which keeps its value: step adds vector i of a span to sums, and turn
-// turns them.
+// walkSums walks over n elements at x, which keeps its value: step adds vector i of a span to sums,
+// and turn turns them.
 func walkSums(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, turn func(), step func(s vec.Span, i int)) {
 	vec.Walk(m, n, tail, []vec.Group{{Rows: []vec.Ptr{m.CopyPtr(x)}}}, turn, func(spans []vec.Span) {
 		for i := range spans[0].Vectors {
@@ -45,8 +46,9 @@ func walkSums(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, turn func(), s
 	})
 }
 
-// plusZero is x*factor + 0, rounded once. It consumes x. Lanes that add nothing are zeros of either sign, and their number depends on the
-// width of a vector: of their sum, and of its product, no sign may remain.
+// plusZero is x*factor + 0, rounded once. It consumes x. Lanes that add nothing are zeros of either
+// sign, and their number depends on the width of a vector: of their sum, and of its product, no
+// sign may remain.
 func plusZero(m vec.Machine, x, factor vec.V) vec.V { return m.Horner(x, factor, m.Zero()) }
 
 // zeroLanes returns the lanes of a dot product, all zero.
@@ -99,8 +101,8 @@ func (s laneStep) keep(v vec.V) vec.V {
 	return v
 }
 
-// inDotLanes calls step for each vector of n elements of rows. Its loop takes unroll times the lanes per
-// iteration. The rows' pointers move.
+// inDotLanes calls step for each vector of n elements of rows. Its loop takes unroll times the
+// lanes per iteration. The rows' pointers move.
 func inDotLanes(m vec.Machine, n vec.Int, tail vec.Tail, rows []vec.Ptr, unroll int, step func(s laneStep)) {
 	width, left := m.Width(), m.CopyInt(n)
 	chains := vec.DotLanes / width

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// LayerNormRows normalises each row of cols elements to mean 0 and variance 1
-// and applies weight and bias. Only whole, aligned vectors are written past the caches.
+// LayerNormRows normalises each row of cols elements to mean 0 and variance 1 and applies weight
+// and bias. Only whole, aligned vectors are written past the caches.
 func LayerNormRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 	m.IfStream("stream", dst, m.IntParam("cols"), func() { layerNormRows(m, dst, x, past(wholeRows)) }, func() { layerNormRows(m, dst, x, cached) })
@@ -59,8 +59,8 @@ type normInput struct {
 // guessElements is the number of elements of a row that make the first guess of its mean.
 const guessElements = 16
 
-// guess sets mean to a value near the mean of a row: the mean of its first elements, or the
-// first element if there are few.
+// guess sets mean to a value near the mean of a row: the mean of its first elements, or the first
+// element if there are few.
 func (in normInput) guess(m vec.Machine, cols vec.Int, mean vec.V) {
 	const any = "Any number is right for a guess."
 	m.IfLE(cols, guessElements-1,
@@ -78,8 +78,9 @@ func (in normInput) guess(m vec.Machine, cols vec.Int, mean vec.V) {
 		})
 }
 
-// The variance, with eps, of rows that the kernels normalise. Of other rows, squares were lost or too large, or they have a NaN or
-// an infinity: a kernel stops before the first of them, and returns the number of rows left.
+// The variance, with eps, of rows that the kernels normalise. Of other rows, squares were lost or
+// too large, or they have a NaN or an infinity: a kernel stops before the first of them, and
+// returns the number of rows left.
 const usualMost = vec.Const(0x7f7fffff) // the greatest number
 
 var usualLeast = c32(math.Nextafter32(0x1p-100, 1))
@@ -91,11 +92,12 @@ func checkUsual(m vec.Machine, variance *vec.V) func(leave func()) {
 
 // layerNorm normalises the rows at x, which are those of in, to dst.
 //
-// One pass sums the differences from a guess of the mean, and their squares. With off the mean of the
-// differences, the variance is the mean of the squares minus off^2. The guess is the mean of the first
-// elements of the row, or the first element if the row is short. If the guess is off by more than the
-// standard deviation, more than one bit of the variance would be lost: a further pass takes the differences
-// from the mean itself. That mean is rounded too: its error is subtracted likewise.
+// One pass sums the differences from a guess of the mean, and their squares. With off the mean of
+// the differences, the variance is the mean of the squares minus off^2. The guess is the mean of
+// the first elements of the row, or the first element if the row is short. If the guess is off by
+// more than the standard deviation, more than one bit of the variance would be lost: a further pass
+// takes the differences from the mean itself. That mean is rounded too: its error is subtracted
+// likewise.
 func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	cols := m.IntParam("cols")
 	tail := out.tail(m, cols)
@@ -184,7 +186,8 @@ func noneLeft(m vec.Machine) {
 	m.ReturnInt(none)
 }
 
-// deviation returns, from the sums of the differences from a mean and of their squares, the mean of the differences and the variance.
+// deviation returns, from the sums of the differences from a mean and of their squares, the mean of
+// the differences and the variance.
 func deviation(m vec.Machine, rest, square vec.V, cols vec.Int) (off, variance vec.V) {
 	n := m.FloatFromInt(cols)
 	off = m.Div(m.ReduceAdd(rest), n)
@@ -206,8 +209,8 @@ func AddRMSNormRows(m vec.Machine) {
 	rmsNorm(m, dst, sum, func() []vec.Ptr { return []vec.Ptr{m.CopyPtr(sum), m.SlicePtr("x"), m.SlicePtr("residual")} }, summed(m))
 }
 
-// rmsNorm divides the rows at x, which step computes from the streams of in, by their root mean squares,
-// applies weight, and writes them to dst.
+// rmsNorm divides the rows at x, which step computes from the streams of in, by their root mean
+// squares, applies weight, and writes them to dst.
 func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec.Span, i int) (vec.V, func())) {
 	cols, eps := m.IntParam("cols"), m.FloatParam("eps")
 	noneLeft(m)

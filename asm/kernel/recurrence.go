@@ -2,10 +2,11 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// DeltaRows and ScanRows are a step of a recurrent layer on some columns of its state. The columns are
-// independent: each is a chain of multiply-adds from row to row. The columns of a few vectors stay in
-// registers during the loops over the rows: one for the correction of DeltaRows, and one that writes the
-// state and reads from it. Decaying the state twice is cheaper than writing it twice.
+// DeltaRows and ScanRows are a step of a recurrent layer on some columns of its state. The columns
+// are independent: each is a chain of multiply-adds from row to row. The columns of a few vectors
+// stay in registers during the loops over the rows: one for the correction of DeltaRows, and one
+// that writes the state and reads from it. Decaying the state twice is cheaper than writing it
+// twice.
 var (
 	DeltaRows = stateRows(true)
 	ScanRows  = stateRows(false)
@@ -52,7 +53,8 @@ func (g *stateGen) columns(vectors int, load func(p vec.Ptr, i int) vec.V, store
 		return vs
 	}
 	decay := g.FloatParam("decay")
-	// rows runs body for each row, with a copy of the address of its columns, and their vectors, decayed.
+	// rows runs body for each row, with a copy of the address of its columns, and their vectors,
+	// decayed.
 	rows := func(streams []vec.Ptr, body func(row vec.Ptr, x []vec.V)) {
 		row, left, ld := g.CopyPtr(g.state), g.SliceLen("k"), g.IntParam("ld")
 		g.Loop(left, 1, func() {

@@ -2,8 +2,9 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// RoundedSums rounds numbers with many scales, one in each lane, so that no sum crosses lanes. A sum has the numbers in order, and each
-// operation rounds: a twin without fused multiply-adds is fast too.
+// RoundedSums rounds numbers with many scales, one in each lane, so that no sum crosses lanes. A
+// sum has the numbers in order, and each operation rounds: a twin without fused multiply-adds is
+// fast too.
 func RoundedSums(m vec.Machine) {
 	dst, scale, offset, left := m.SlicePtr("sums"), m.SlicePtr("scale"), m.SlicePtr("offset"), m.SliceLen("scale")
 	tail := m.Tail(left)

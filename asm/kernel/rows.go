@@ -6,23 +6,23 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// stage is one pass over a row. The next pass needs the result of a pass,
-// such as a maximum, before it begins with the same row.
+// stage is one pass over a row. The next pass needs the result of a pass, such as a maximum, before
+// it begins with the same row.
 type stage struct {
 	// ptrs has the streams that the stage reads and writes, one row after the other.
 	ptrs []vec.Ptr
-	// anew returns the streams that begin again with every row. scratch returns a stream
-	// that holds the data written to it until the next stage reads it. They come after ptrs.
+	// anew returns the streams that begin again with every row. scratch returns a stream that holds
+	// the data written to it until the next stage reads it. They come after ptrs.
 	anew    func() []vec.Ptr
 	scratch func() vec.Ptr
-	// begin prepares for a row, step processes vector i of a span, and end concludes
-	// the row. step returns the store that it needs, or nil. A stage without step
-	// only begins and ends: it is for slow operations whose result is not needed
-	// before the end.
+	// begin prepares for a row, step processes vector i of a span, and end concludes the row. step
+	// returns the store that it needs, or nil. A stage without step only begins and ends: it is for
+	// slow operations whose result is not needed before the end.
 	begin func()
 	step  func(s vec.Span, i int) func()
 	end   func()
-	// check, of the second of three stages, runs after begin. It calls leave for a row that the kernel does not finish.
+	// check, of the second of three stages, runs after begin. It calls leave for a row that the
+	// kernel does not finish.
 	check func(leave func())
 	// sums returns the sums that step adds to.
 	sums func() []laneSums
@@ -46,8 +46,8 @@ const (
 
 var cached = output{store: vec.Span.Store}
 
-// past returns the output that writes rows past the caches. The rows read are fetched a page ahead as well, because the hardware's
-// prefetch ends with the page.
+// past returns the output that writes rows past the caches. The rows read are fetched a page ahead
+// as well, because the hardware's prefetch ends with the page.
 func past(rows layout) output { return output{store: vec.Span.StoreStream, ahead: 4096, rows: rows} }
 
 func (o output) prefetch(s vec.Span, p, i int) {
@@ -72,25 +72,27 @@ func (o output) tail(m vec.Machine, cols vec.Int) vec.Tail {
 }
 
 // alignedLeast is the length from which aligned vectors pay. longLeast is the length for rows with
-// weights, whose loads cross cache lines when the row is aligned, and for writing past the caches, which
-// leaves out the first and the last line of a row.
+// weights, whose loads cross cache lines when the row is aligned, and for writing past the caches,
+// which leaves out the first and the last line of a row.
 const (
 	alignedLeast = 160
 	longLeast    = 496
 )
 
-// pipeline runs stages over rows of cols elements. The stages work on
-// different rows in one loop: while the second stage is at row r, the first is at row r+1
-// and the third at row r-1. The latencies at the end of a pass (the reduction of a vector,
-// a division) are therefore hidden behind the other passes, and rows come from memory
-// while other rows are computed. cols is at least 1. If a check leaves the pipeline, the kernel's result is the number of rows
-// left: rows before that one are finished then, the first stage has ended with it, and no stage has begun with a row after it.
+// pipeline runs stages over rows of cols elements. The stages work on different rows in one loop:
+// while the second stage is at row r, the first is at row r+1 and the third at row r-1. The
+// latencies at the end of a pass (the reduction of a vector, a division) are therefore hidden
+// behind the other passes, and rows come from memory while other rows are computed. cols is at
+// least 1. If a check leaves the pipeline, the kernel's result is the number of rows left: rows
+// before that one are finished then, the first stage has ended with it, and no stage has begun with
+// a row after it.
 //
-// Rows that have least elements or more, and do not begin at multiples of half a vector, are taken in
-// aligned vectors, if the machine can. At multiples of half a vector, every other access crosses a cache
-// line, which costs less than the partial vectors at both ends.
+// Rows that have least elements or more, and do not begin at multiples of half a vector, are taken
+// in aligned vectors, if the machine can. At multiples of half a vector, every other access crosses
+// a cache line, which costs less than the partial vectors at both ends.
 func pipeline(m vec.Machine, cols vec.Int, tail vec.Tail, out output, least int, stages ...stage) {
-	// Where rows come from memory and go there, some are fetched and written while others are computed, also at both ends.
+	// Where rows come from memory and go there, some are fetched and written while others are
+	// computed, also at both ends.
 	overlaps := out.ahead > 0 && !slices.ContainsFunc(stages, func(st stage) bool { return st.step == nil })
 	lying := func() {
 		turns(m, stages, overlaps, func(groups []vec.Group, turn func(), body func([]vec.Span)) {
@@ -128,7 +130,8 @@ func turnSums(m vec.Machine, stages []stage) {
 	}
 }
 
-// turns emits the loop of a pipeline; walk walks over a row. With n stages, rows take n-1 turns more than there are rows:
+// turns emits the loop of a pipeline; walk walks over a row. With n stages, rows take n-1 turns
+// more than there are rows:
 //
 //	for left := rows + n-1; left > 0; left-- {
 //		if all stages have a row {
@@ -140,8 +143,9 @@ func turnSums(m vec.Machine, stages []stage) {
 //		}
 //	}
 //
-// The first stage has a row while left >= n. Stage s, counted from 0, has one while left >= n-s, from turn s on, where left <= rows +
-// n-1-s. If overlaps is set, two stages of three, which have no checks, are walked together too.
+// The first stage has a row while left >= n. Stage s, counted from 0, has one while left >= n-s,
+// from turn s on, where left <= rows + n-1-s. If overlaps is set, two stages of three, which have
+// no checks, are walked together too.
 func turns(m vec.Machine, stages []stage, overlaps bool, walk func(groups []vec.Group, turn func(), body func([]vec.Span))) {
 	n, left := len(stages), m.IntParam("rows")
 	// unless runs leave if not all stages from first to last have a row.
@@ -229,8 +233,8 @@ func pass(m vec.Machine, stages []stage, walk func(groups []vec.Group, turn func
 	if len(groups) > 0 {
 		walk(groups, func() { turnSums(m, stages) }, func(spans []vec.Span) {
 			for i := range spans[0].Vectors {
-				// All loads come before all stores: where the rows are a multiple
-				// of 4 KiB apart, a load that follows a store waits for it.
+				// All loads come before all stores: where the rows are a multiple of 4 KiB apart, a
+				// load that follows a store waits for it.
 				var stores []func()
 				for g, step := range steps {
 					if store := step(spans[g], i); store != nil {

@@ -7,8 +7,8 @@ import "github.com/avoformer/avoformer/asm/vec"
 // SignPanel is the number of vectors in a panel: their words lie side by side.
 const SignPanel = 16
 
-// signCount counts the set bits of lanes: in lanes of 32 bits, or in bytes, where only the counts of a few
-// words can be added up.
+// signCount counts the set bits of lanes: in lanes of 32 bits, or in bytes, where only the counts
+// of a few words can be added up.
 type signCount struct {
 	rows  int // of a tile
 	most  int // words whose counts can be added up; 0: any number
@@ -68,8 +68,7 @@ type signTile struct {
 	a, b       vec.Ptr
 }
 
-// sums returns the numbers of bits that differ between vectors of A and
-// those of the panel.
+// sums returns the numbers of bits that differ between vectors of A and those of the panel.
 func (t *signTile) sums() [][]vec.V {
 	words := t.IntParam("words")
 	sums := t.zeros()

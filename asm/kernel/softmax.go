@@ -18,12 +18,12 @@ func expDiff(m vec.Machine) func(x, max vec.V) vec.V {
 	}
 }
 
-// SoftmaxRows is softmax over each row of cols elements: the maximum, then the
-// exponentials and their sum, then the division by the sum. If a row has a NaN
-// or +Inf, or only -Inf, its sum is NaN and therefore the whole row.
+// SoftmaxRows is softmax over each row of cols elements: the maximum, then the exponentials and
+// their sum, then the division by the sum. If a row has a NaN or +Inf, or only -Inf, its sum is NaN
+// and therefore the whole row.
 //
-// Rows that go past the caches have their exponentials in tmp: each vector of a row is read before that of the
-// next row overwrites it.
+// Rows that go past the caches have their exponentials in tmp: each vector of a row is read before
+// that of the next row overwrites it.
 func SoftmaxRows(m vec.Machine) {
 	dst, x, cols := m.SlicePtr("dst"), m.SlicePtr("x"), m.IntParam("cols")
 	lying := func() { softmaxRows(m, dst, x, cached) }
@@ -62,8 +62,8 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, out output) {
 		second.scratch = func() vec.Ptr { return m.SlicePtr("tmp") }
 		third.scratch = second.scratch
 	}
-	// The exponentials of a tail stay in a register: data from a masked store cannot be loaded before
-	// it is in the cache. Aligned rows are longer: their data is in the cache by then.
+	// The exponentials of a tail stay in a register: data from a masked store cannot be loaded
+	// before it is in the cache. Aligned rows are longer: their data is in the cache by then.
 	tail, previous := m.Zero(), m.Zero()
 	keeps := func(s vec.Span) bool { return s.IsTail() && !s.Aligned() }
 	second.begin = func() { sum = zeroSums(m) }
@@ -102,9 +102,8 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, out output) {
 		}, second, third)
 }
 
-// ExpSumRows computes, for each row of cols elements, the exponentials of the
-// differences from its maximum, and their sum. A row of only -Inf gives zeros: its
-// maximum is the least finite number.
+// ExpSumRows computes, for each row of cols elements, the exponentials of the differences from its
+// maximum, and their sum. A row of only -Inf gives zeros: its maximum is the least finite number.
 func ExpSumRows(m vec.Machine) {
 	dst, x, maxs, sums := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("max"), m.SlicePtr("sum")
 	cols := m.IntParam("cols")
@@ -147,9 +146,8 @@ func maxOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail) vec.V {
 	return reduceOf(m, x, n, tail, negInf, m.ReduceMax, m.MaxTo, func(s vec.Span, v, acc vec.V) { m.MaxTo(acc, v) })
 }
 
-// reduceOf reduces n elements at x: add combines a vector, whose lanes past
-// the end hold identity, with one of the accumulators, which begin with
-// identity. The result is in every lane.
+// reduceOf reduces n elements at x: add combines a vector, whose lanes past the end hold identity,
+// with one of the accumulators, which begin with identity. The result is in every lane.
 func reduceOf(m vec.Machine, x vec.Ptr, n vec.Int, tail vec.Tail, identity vec.Const, lanes func(vec.V) vec.V, join func(acc vec.V, b vec.Operand), add func(s vec.Span, v, acc vec.V)) vec.V {
 	const unroll = 4
 	var acc [unroll]vec.V

@@ -6,9 +6,9 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Sums of products of int8 by tiles become elements of C. Tiles reach vectors only through memory, so a block's sums are stored where they stay in
-// the first-level cache, and while the next block is multiplied, each step of k ends some of their rows: the vectors' units have
-// little else to do.
+// Sums of products of int8 by tiles become elements of C. Tiles reach vectors only through memory,
+// so a block's sums are stored where they stay in the first-level cache, and while the next block
+// is multiplied, each step of k ends some of their rows: the vectors' units have little else to do.
 
 // tileEnds are the rows of sums that wait for their end, and what they need, all in the frame.
 type tileEnds struct {
@@ -114,7 +114,8 @@ func (t *tileProduct) someEnds(name string) {
 	t.Label("ended" + name)
 }
 
-// endRow makes elements of C of a row: the sums, begun with start, times the scales of row and column, and with the columns' bias if there is one.
+// endRow makes elements of C of a row: the sums, begun with start, times the scales of row and
+// column, and with the columns' bias if there is one.
 func (t *tileProduct) endRow(name string, sums, c vec.Ptr, scale, start vec.V) {
 	e := &t.end
 	half := tileDepth / (4 * t.Width()) // vectors of a tile's row

@@ -10,12 +10,14 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// Products by the tiles of AMX, of int8 and of bfloat16. Two tiles of rows of A times two tiles of columns of B give four tiles
-// of sums, so that each tile that is loaded is multiplied twice. A product of full tiles takes the tiles' unit 16 cycles, and two ports
-// take 8 cycles for each of the four loads that go with four products.
+// Products by the tiles of AMX, of int8 and of bfloat16. Two tiles of rows of A times two tiles of
+// columns of B give four tiles of sums, so that each tile that is loaded is multiplied twice. A
+// product of full tiles takes the tiles' unit 16 cycles, and two ports take 8 cycles for each of
+// the four loads that go with four products.
 //
-// Rows of A, 32 at a time, stay in the first-level cache while the panels of B pass by. Where rows are so long that they do not, they are
-// fetched before they are loaded: a tile's rows lie in many pages, which the processor does not fetch ahead by itself.
+// Rows of A, 32 at a time, stay in the first-level cache while the panels of B pass by. Where rows
+// are so long that they do not, they are fetched before they are loaded: a tile's rows lie in many
+// pages, which the processor does not fetch ahead by itself.
 
 // The registers: sums row by row, and the operands.
 const (
@@ -128,8 +130,9 @@ func (t *tileProduct) atMost(n vec.Int, most int) {
 	t.CMOVQGT(gp(limit), gp(n))
 }
 
-// distances finds how many bytes of k a tile holds, the greatest power of two up to 64 that divides those of a row. It also finds
-// where pairs of tiles of columns are: side by side in a panel of 32 columns, or in neighbouring panels of 16.
+// distances finds how many bytes of k a tile holds, the greatest power of two up to 64 that divides
+// those of a row. It also finds where pairs of tiles of columns are: side by side in a panel of 32
+// columns, or in neighbouring panels of 16.
 func (t *tileProduct) distances() {
 	t.Comment("tiles are 64 bytes of k deep, or 32, or 16")
 	k, depth := t.bytesOf("k"), t.GP64()
@@ -159,7 +162,8 @@ func (t *tileProduct) distances() {
 	t.put(apart, t.apart)
 }
 
-// shape configures tiles for 1 to 32 rows, unless they have these shapes: configuring clears them, and takes as long as some products.
+// shape configures tiles for 1 to 32 rows, unless they have these shapes: configuring clears them,
+// and takes as long as some products.
 func (t *tileProduct) shape(rows vec.Int) {
 	shaped := t.GP64()
 	t.MOVQ(t.shaped, shaped)
@@ -295,7 +299,8 @@ func (t *tileProduct) storeSums(to vec.Ptr, apart vec.Int, rows, columns int) {
 	}
 }
 
-// fetchRows fetches what a later step loads of the strip's rows, if those do not stay in the first-level cache.
+// fetchRows fetches what a later step loads of the strip's rows, if those do not stay in the
+// first-level cache.
 func (t *tileProduct) fetchRows(near string, a vec.Ptr, lda vec.Int) {
 	t.CMPQ(t.far, operand.I8(0))
 	t.JEQ(operand.LabelRef(near))

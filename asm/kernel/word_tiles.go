@@ -8,9 +8,10 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// The product of attention's weights with values by tiles. Tiles multiply bytes. A word of weights is two digits without a sign, high and low. A word
-// of values is two digits with a sign. The three sums of products of digits, by their places, are whole numbers of 32 bits, and so is what they add
-// up to.
+// The product of attention's weights with values by tiles. Tiles multiply bytes. A word of weights
+// is two digits without a sign, high and low. A word of values is two digits with a sign. The three
+// sums of products of digits, by their places, are whole numbers of 32 bits, and so is what they
+// add up to.
 
 // The registers: a sum for each place, a tile of weights, and the digits of values for each place.
 const (
@@ -21,7 +22,8 @@ const (
 
 func tileDigits(place int) vec.Tile { return tileWeight + 1 + vec.Tile(place) }
 
-// WordDigits splits words into digits, and arranges those that go with both digits of a weight, for each place.
+// WordDigits splits words into digits, and arranges those that go with both digits of a weight, for
+// each place.
 func WordDigits(m vec.Machine) {
 	Only(func(m vec.Tiler) {
 		const low, high, sign = vec.Const(0x00ff00ff), vec.Const(0xff00ff00), vec.Const(0x00800080)
@@ -56,7 +58,8 @@ type wordProduct struct {
 	next, afterNext operand.Mem // bytes to the next tile of columns, and from there to the one after it
 }
 
-// WordTiles multiplies 16 rows with 16 columns at a time. Their sums become elements of C immediately.
+// WordTiles multiplies 16 rows with 16 columns at a time. Their sums become elements of C
+// immediately.
 func WordTiles(m vec.Machine) {
 	Only(func(x *x86.Machine) {
 		t := &wordProduct{tileProduct: tileProduct{Machine: x, tileKind: tileKind{bytes: 2}, shapes: x.TileShapes()}}

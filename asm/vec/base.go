@@ -11,8 +11,8 @@ import (
 // One is the number 1.
 const One = Const(0x3f800000)
 
-// Base is the part of a Machine that follows from its record and from its other operations.
-// A backend embeds it, and overrides methods where its machine can do better.
+// Base is the part of a Machine that follows from its record and from its other operations. A
+// backend embeds it, and overrides methods where its machine can do better.
 type Base struct {
 	m    Machine
 	tier arch.Tier
@@ -71,8 +71,7 @@ func (b Base) KeepConst(c Const) Operand { return b.m.Splat(c) }
 // BumpBy implements Machine.
 func (b Base) BumpBy(p Ptr, n Int) { b.m.BumpBytes(p, n, 4) }
 
-// FMALoad implements Machine for machines whose multiply-adds take no
-// operand in memory.
+// FMALoad implements Machine for machines whose multiply-adds take no operand in memory.
 func (b Base) FMALoad(acc, a V, p Ptr, off int) { b.m.FMATo(acc, a, b.m.Load(p, off)) }
 
 // MaxMagnitudeTo implements Machine for machines whose maxima keep NaN.
@@ -84,13 +83,14 @@ func (b Base) Pow2(biased V) V { return b.m.ShiftLeft(biased, 23) }
 // RoundedFrom implements Machine for machines that scale by the integer in the bits.
 func (b Base) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biased} }
 
-// Scalars, FoldMaxMagnitude and Spread implement Machine for machines whose vectors have one length.
+// Scalars, FoldMaxMagnitude and Spread implement Machine for machines whose vectors have one
+// length.
 func (b Base) Scalars() Machine       { return b.m }
 func (b Base) FoldMaxMagnitude(v V) V { return b.m.ReduceMax(v) }
 func (b Base) Spread(v V) V           { return v }
 
-// StepShift moves the multiple of 1/8 in the low bits of the argument of Pow2Steps up: its integer part then
-// adds to an exponent, and its eighths to a mantissa.
+// StepShift moves the multiple of 1/8 in the low bits of the argument of Pow2Steps up: its integer
+// part then adds to an exponent, and its eighths to a mantissa.
 const StepShift = 20
 
 // StepWords returns the table of powers of two, minus what the shift by StepShift adds to each.

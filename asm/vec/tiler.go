@@ -10,17 +10,19 @@ type Tiler interface {
 	// register, or in the frame if registers are few.
 	KeepInt(param string) Kept
 	KeepPtr(param string) Kept
-	// Leading returns access to a parameter that is a distance of rows: the function returns it in a
-	// register, which holds it throughout if there are enough. The caller must not write to it.
+	// Leading returns access to a parameter that is a distance of rows: the function returns it in
+	// a register, which holds it throughout if there are enough. The caller must not write to it.
 	Leading(param string) func() Int
 
 	// Rows returns the next n rows at the kept address, ld elements of size bytes apart. Lanes
-	// returns rows whose lanes are used one after the other, 4 bytes each, and begins with none of them.
+	// returns rows whose lanes are used one after the other, 4 bytes each, and begins with none of
+	// them.
 	Rows(rows Kept, ld func() Int, size, n int) Rows
 	Lanes(rows Kept, ld func() Int, size, n int) Lanes
 	// Column returns the n lanes at p, one for each of n rows.
 	Column(p Ptr, n int) Column
-	// Beside returns the address n bytes after p. Use it before p changes: on some machines it follows p.
+	// Beside returns the address n bytes after p. Use it before p changes: on some machines it
+	// follows p.
 	Beside(p Ptr, n Int) Ptr
 
 	// MultiplyTo is n *= k, in place, for a power of two.
@@ -44,8 +46,8 @@ type Tiler interface {
 	After(p Ptr, off int) Ptr
 	CopyPtrTo(dst, src Ptr)
 
-	// LoadTwo and StoreTwo access two vectors, and LoadTo loads one into dst. LoadLanes loads n lanes, a
-	// power of two below Width; the other lanes hold arbitrary finite numbers.
+	// LoadTwo and StoreTwo access two vectors, and LoadTo loads one into dst. LoadLanes loads n
+	// lanes, a power of two below Width; the other lanes hold arbitrary finite numbers.
 	LoadTwo(p Ptr, off int) (V, V)
 	StoreTwo(p Ptr, off int, a, b V)
 	LoadTo(dst V, p Ptr, off int)
@@ -71,19 +73,21 @@ type Tiler interface {
 	// AndInt and OrIntTo are bitwise.
 	AndInt(a, b V) V
 	OrIntTo(acc, b V)
-	// LoadPowers loads a vector of bytes at p + off and returns 2^(b-128) for each byte b, as floats.
+	// LoadPowers loads a vector of bytes at p + off and returns 2^(b-128) for each byte b, as
+	// floats.
 	LoadPowers(p Ptr, off int) V
-	// Table returns a table of 16 bytes. LookUp replaces each byte of v, which must be below
-	// 16, by that entry of the table.
+	// Table returns a table of 16 bytes. LookUp replaces each byte of v, which must be below 16, by
+	// that entry of the table.
 	Table(name string, b [16]byte) V
 	LookUp(table, v V) V
-	// CountBytes prepares a function that counts the set bits of every byte. The
-	// function consumes v.
+	// CountBytes prepares a function that counts the set bits of every byte. The function consumes
+	// v.
 	CountBytes() func(v V) V
-	// UpperHalves returns the upper 4 bits of every byte; ones has the lower 4 bits set. It consumes v.
+	// UpperHalves returns the upper 4 bits of every byte; ones has the lower 4 bits set. It
+	// consumes v.
 	UpperHalves(v, ones V) V
-	// DotQuads adds four products of a signed byte of l and a byte of b to each lane of acc. QuadsSigned
-	// reports whether the bytes of b are signed.
+	// DotQuads adds four products of a signed byte of l and a byte of b to each lane of acc.
+	// QuadsSigned reports whether the bytes of b are signed.
 	DotQuads(acc V, l Lane, b V)
 	QuadsSigned() bool
 }
@@ -101,24 +105,25 @@ type Kept interface {
 
 // Rows is a number of rows of a matrix, which may exceed the number of registers.
 type Rows interface {
-	// Begin starts with the first row again. Row returns the address of a row; callers ask for rows in order.
+	// Begin starts with the first row again. Row returns the address of a row; callers ask for rows
+	// in order.
 	Begin()
 	Row(i int) Ptr
 }
 
 // Lanes is a number of rows whose lanes are used one after the other.
 type Lanes interface {
-	// Begin begins with the next row. It may move the kept address past the row. Passed, after all rows, makes sure of that: h is their
-	// number.
+	// Begin begins with the next row. It may move the kept address past the row. Passed, after all
+	// rows, makes sure of that: h is their number.
 	Begin()
 	Passed(h Int)
 	// Take makes the first n rows those that Load and Next are for; it emits nothing.
 	Take(n int)
-	// Load loads n lanes of each row, 1 or a multiple of 4, on a machine that multiplies by lanes of a
-	// vector; first is the index of the first of them, counted from Next.
+	// Load loads n lanes of each row, 1 or a multiple of 4, on a machine that multiplies by lanes
+	// of a vector; first is the index of the first of them, counted from Next.
 	Load(first, n int)
-	// Lane returns lane j, counted from Next, of row i. Ask for it just before its use: other machines load
-	// it at that point, into every lane of a vector.
+	// Lane returns lane j, counted from Next, of row i. Ask for it just before its use: other
+	// machines load it at that point, into every lane of a vector.
 	Lane(i, j int) Lane
 	// Next moves on by n lanes.
 	Next(n int)
@@ -133,7 +138,8 @@ type Lane struct {
 	N   int // index of the lane, if Reg is a vector
 }
 
-// InTurn returns rows from p on for a machine with too few registers: one address moves from row to row.
+// InTurn returns rows from p on for a machine with too few registers: one address moves from row to
+// row.
 func InTurn(m Machine, p Ptr, ld Int, size int) Rows { return &inTurn{m: m, p: p, ld: ld, size: size} }
 
 type inTurn struct {

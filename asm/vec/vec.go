@@ -1,21 +1,18 @@
 // Package vec is the vocabulary in which avoformer's row kernels are written.
 //
-// A kernel is a Go function over a [Machine]. It runs once for each instruction set,
-// at generation time, and each operation that it calls emits the instructions of that
-// machine. The algorithm is written once; the width and the encoding belong to the
-// backend. The backends are packages below this one: x86 (avo; width 4, 8 or 16) and
-// neon (package arm64; width 4). A backend embeds [Base].
+// A kernel is a Go function over a [Machine]. It runs once for each instruction set, at generation
+// time, and each operation that it calls emits the instructions of that machine. The algorithm is
+// written once; the width and the encoding belong to the backend. The backends are packages below
+// this one: x86 (avo; width 4, 8 or 16) and neon (package arm64; width 4). A backend embeds [Base].
 //
-// Values name virtual registers. An operation that returns a [V] leaves its operands
-// as they are, unless its comment says that it consumes one. An operation whose name
-// ends in To updates its first operand in place: this is how accumulators persist
-// across the iterations of a loop.
+// Values name virtual registers. An operation that returns a [V] leaves its operands as they are,
+// unless its comment says that it consumes one. An operation whose name ends in To updates its
+// first operand in place: this is how accumulators persist across the iterations of a loop.
 package vec
 
 import "github.com/avoformer/avoformer/asm/arch"
 
-// A value names a register of the machine that made it. The type of Reg belongs
-// to the backend.
+// A value names a register of the machine that made it. The type of Reg belongs to the backend.
 type (
 	// V is a vector of Width float32 lanes in a virtual register.
 	V struct{ Reg any }
@@ -27,9 +24,9 @@ type (
 	Mask struct{ Reg any }
 )
 
-// Tail describes the last, partial vector of a run of elements. Machine.Tail makes
-// it, and any number of loads and stores may use it. The zero Tail is for runs
-// that are known to have no partial vector.
+// Tail describes the last, partial vector of a run of elements. Machine.Tail makes it, and any
+// number of loads and stores may use it. The zero Tail is for runs that are known to have no
+// partial vector.
 type Tail struct {
 	Count Int // 0 to Width-1
 	Reg   any
@@ -92,18 +89,19 @@ type Machine interface {
 	BumpBy(p Ptr, n Int)
 	BumpBytes(p Ptr, n Int, size int)
 
-	// Together emits part(0) to part(n-1). No part may use results of another part, or contain a label or a
-	// branch. If the backend can, it alternates their instructions, which gives a scheduler instructions of
-	// several chains at a time.
+	// Together emits part(0) to part(n-1). No part may use results of another part, or contain a
+	// label or a branch. If the backend can, it alternates their instructions, which gives a
+	// scheduler instructions of several chains at a time.
 	Together(n int, part func(i int))
 
-	// Park returns a place for a number that is the same in every lane and is not needed for a while: in
-	// memory if registers are few.
+	// Park returns a place for a number that is the same in every lane and is not needed for a
+	// while: in memory if registers are few.
 	Park() Place
 
 	// Loop runs body while n >= step, and subtracts step from n after each run.
 	Loop(n Int, step int, body func())
-	// InnerLoop is Loop for a short body that runs many times. It begins at a cache line where that matters.
+	// InnerLoop is Loop for a short body that runs many times. It begins at a cache line where that
+	// matters.
 	InnerLoop(n Int, step int, body func())
 	// Magnitude returns an integer that is 0 if the float32 parameter is 0.
 	Magnitude(param string) Int
@@ -114,7 +112,8 @@ type Machine interface {
 
 	// IfGreater runs body if a > b in lane 0; it does not if either is NaN.
 	IfGreater(a, b V, body func())
-	// IfOutside runs body unless least <= v <= most in lane 0, for positive constants: also if v is NaN.
+	// IfOutside runs body unless least <= v <= most in lane 0, for positive constants: also if v is
+	// NaN.
 	IfOutside(v V, least, most Const, body func())
 	// Leavable runs body, which may call leave any number of times: it jumps to the end of body.
 	Leavable(body func(leave func()))
@@ -126,8 +125,8 @@ type Machine interface {
 	Zero() V
 	// Splat returns a fresh vector with c in every lane.
 	Splat(c Const) V
-	// KeepConst returns c as an operand: in a register, or in memory if registers are few and instructions
-	// take operands there.
+	// KeepConst returns c as an operand: in a register, or in memory if registers are few and
+	// instructions take operands there.
 	KeepConst(c Const) Operand
 	// Copy returns a fresh copy of v.
 	Copy(v V) V
@@ -137,20 +136,20 @@ type Machine interface {
 	Load(p Ptr, off int) V
 	// Store stores Width elements at p + off bytes.
 	Store(p Ptr, off int, v V)
-	// IfStream runs then if the int parameter is not 0, and rows of n elements that begin at p can be written past the caches: such
-	// rows have no tail. Otherwise it runs else_. Within then, StoreStream is Store past the caches;
-	// those stores come before everything that follows then.
+	// IfStream runs then if the int parameter is not 0, and rows of n elements that begin at p can
+	// be written past the caches: such rows have no tail. Otherwise it runs else_. Within then,
+	// StoreStream is Store past the caches; those stores come before everything that follows then.
 	IfStream(param string, p Ptr, n Int, then, else_ func())
 	StoreStream(p Ptr, off int, v V)
-	// Prefetch fetches the cache line at p + off bytes, if there is one. PrefetchFar fetches the line
-	// n*size bytes after that, for a size of 1 to 8, into the second-level cache, if there is an n. Both
-	// are hints, and do nothing on a machine whose Prefetches is false.
+	// Prefetch fetches the cache line at p + off bytes, if there is one. PrefetchFar fetches the
+	// line n*size bytes after that, for a size of 1 to 8, into the second-level cache, if there is
+	// an n. Both are hints, and do nothing on a machine whose Prefetches is false.
 	Prefetch(p Ptr, off int)
 	PrefetchFar(p Ptr, off int, n Int, size int)
 	Prefetches() bool
 	// LoadFloat16 and LoadBFloat16 load Width elements of 16 bits at p + off bytes, and
-	// LoadFloat16One and LoadBFloat16One load one element into lane 0. They convert
-	// them to float32.
+	// LoadFloat16One and LoadBFloat16One load one element into lane 0. They convert them to
+	// float32.
 	LoadFloat16(p Ptr, off int) V
 	LoadFloat16One(p Ptr) V
 	LoadBFloat16(p Ptr, off int) V
@@ -162,21 +161,20 @@ type Machine interface {
 	LoadScalar(p Ptr, off int) V
 	// StoreScalar stores lane 0 at p + off bytes.
 	StoreScalar(p Ptr, off int, v V)
-	// DotSums returns the sums of up to four dot products in DotLanes lanes each; the sums are in the
-	// first lanes.
+	// DotSums returns the sums of up to four dot products in DotLanes lanes each; the sums are in
+	// the first lanes.
 	DotSums(sums [][]V) V
-	// StoreLanes stores n lanes at p, beginning with lane first: 1, 2, 4 or a higher
-	// power of two, up to Width; first is a multiple of n.
+	// StoreLanes stores n lanes at p, beginning with lane first: 1, 2, 4 or a higher power of two,
+	// up to Width; first is a multiple of n.
 	StoreLanes(p Ptr, v V, first, n int)
 
-	// StoreNarrow stores the lowest bytes of each lane, 1 or 2, side by side at p + off
-	// bytes.
+	// StoreNarrow stores the lowest bytes of each lane, 1 or 2, side by side at p + off bytes.
 	StoreNarrow(p Ptr, off int, v V, bytes int)
 
 	// Tail describes the last n mod Width elements of a run of n.
 	Tail(n Int) Tail
-	// LoadTail loads t.Count elements at p; the other lanes hold fill. It
-	// does not touch memory past the elements. t.Count is not zero.
+	// LoadTail loads t.Count elements at p; the other lanes hold fill. It does not touch memory
+	// past the elements. t.Count is not zero.
 	LoadTail(p Ptr, t Tail, fill Const) V
 	// StoreTail stores the first t.Count lanes. t.Count is not zero.
 	StoreTail(p Ptr, t Tail, v V)
@@ -223,34 +221,33 @@ type Machine interface {
 	// MaxMagnitudeTo is acc = max(acc, b) for numbers without a sign; NaN if either is NaN.
 	MaxMagnitudeTo(acc V, b Operand)
 
-	// Butterfly prepares a function for distance 1, 2, 4 up to half of Width. For each lane i without the bit
-	// of distance, it puts the sum of lanes i and i+distance into lane i, and lane i minus lane i+distance
-	// into lane i+distance. It consumes v.
+	// Butterfly prepares a function for distance 1, 2, 4 up to half of Width. For each lane i
+	// without the bit of distance, it puts the sum of lanes i and i+distance into lane i, and lane
+	// i minus lane i+distance into lane i+distance. It consumes v.
 	Butterfly(distance int) func(v V) V
 
-	// Pow2 returns 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
-	// gives 0 and 128 gives +Inf. It shifts n + 127 into the bits of the exponent.
+	// Pow2 returns 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127 gives 0 and
+	// 128 gives +Inf. It shifts n + 127 into the bits of the exponent.
 	Pow2(biased V) V
-	// Pow2Steps prepares 2^e for multiples e of 1/8, -127 <= e < 128, given as
-	// biased = 1.5*2^20 + e; -127 gives 0. steps[i] is 2^(i/8).
+	// Pow2Steps prepares 2^e for multiples e of 1/8, -127 <= e < 128, given as biased = 1.5*2^20 +
+	// e; -127 gives 0. steps[i] is 2^(i/8).
 	Pow2Steps(steps [8]float32) func(biased V) V
 	// RoundedFrom returns the integer N for biased = bias + N, where bias is 1.5*2^23.
 	RoundedFrom(biased, bias V) Rounded
-	// ScaleByPow2Full returns p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129.
-	// It rounds denormal results once, and overflows to infinity.
+	// ScaleByPow2Full returns p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129. It rounds denormal
+	// results once, and overflows to infinity.
 	ScaleByPow2Full(p V, r Rounded) V
 
-	// Sums prepares a function that returns a vector whose first len(vs) lanes are
-	// the sums of all lanes of each of vs: 1, 2, 4 or a higher power of two, up to
-	// Width. It consumes vs.
+	// Sums prepares a function that returns a vector whose first len(vs) lanes are the sums of all
+	// lanes of each of vs: 1, 2, 4 or a higher power of two, up to Width. It consumes vs.
 	Sums() func(vs []V) V
 	// Maxima is the same for the maxima, of two or four of vs.
 	Maxima() func(vs []V) V
 
 	// TransposeBlock is the side of the square blocks that Transpose moves.
 	TransposeBlock() int
-	// Transpose writes the transpose of a block, dst[c*ldDst+r] = src[r*ldSrc+c]
-	// for r and c below TransposeBlock; the strides count elements.
+	// Transpose writes the transpose of a block, dst[c*ldDst+r] = src[r*ldSrc+c] for r and c below
+	// TransposeBlock; the strides count elements.
 	Transpose(dst Ptr, ldDst Int, src Ptr, ldSrc Int)
 
 	// ReduceAdd and ReduceMax return the sum or maximum of all lanes in every lane.
@@ -258,7 +255,8 @@ type Machine interface {
 	ReduceMax(v V) V
 	// Scalars returns a machine for single numbers, whose vectors may be narrower. FoldAddInt32 and
 	// FoldMaxMagnitude are AddInt32To and MaxMagnitudeTo over all lanes; their result is for that
-	// machine. Spread copies lane 0 of one of its vectors to every lane of a vector of this machine.
+	// machine. Spread copies lane 0 of one of its vectors to every lane of a vector of this
+	// machine.
 	Scalars() Machine
 	FoldAddInt32(v V) V
 	FoldMaxMagnitude(v V) V
@@ -291,12 +289,12 @@ type Jumper interface {
 // Masking is a Machine that loads and stores any lanes of a vector at no cost.
 type Masking interface {
 	Machine
-	// IfAcross runs then if the rows of n elements that begin at each of ps, one after
-	// the other, do not all begin at a multiple of half a vector. Otherwise, and for n
-	// below least, it runs else_.
+	// IfAcross runs then if the rows of n elements that begin at each of ps, one after the other,
+	// do not all begin at a multiple of half a vector. Otherwise, and for n below least, it runs
+	// else_.
 	IfAcross(ps []Ptr, n Int, least int, then, else_ func())
-	// Misaligned returns the number of elements between p and the last multiple of a vector
-	// at or before it.
+	// Misaligned returns the number of elements between p and the last multiple of a vector at or
+	// before it.
 	Misaligned(p Ptr) Int
 	// BumpBack moves p back by n float32 elements.
 	BumpBack(p Ptr, n Int)
@@ -310,10 +308,9 @@ type Masking interface {
 	IfTwo(ns []Int, body func())
 	// LanesOfTwo selects the first n lanes of two vectors.
 	LanesOfTwo(n Int) (first, second Tail)
-	// AlignedWhole and AlignedRest count elements of a row of n elements that begins
-	// before lanes into an aligned vector: AlignedWhole those between the first
-	// vector and the last two, which do not depend on before, and AlignedRest those
-	// in the last two.
+	// AlignedWhole and AlignedRest count elements of a row of n elements that begins before lanes
+	// into an aligned vector: AlignedWhole those between the first vector and the last two, which
+	// do not depend on before, and AlignedRest those in the last two.
 	AlignedWhole(n Int) Int
 	AlignedRest(n, before Int) Int
 }

@@ -17,13 +17,13 @@ type Span struct {
 	Vectors int
 }
 
-// RowLanes is the number of lanes in which the elements of a row are summed, on every machine: element i goes
-// to lane i modulo RowLanes. Then lane i and lane i + RowLanes/2 are added, and so on by halves until one
-// lane is left.
+// RowLanes is the number of lanes in which the elements of a row are summed, on every machine:
+// element i goes to lane i modulo RowLanes. Then lane i and lane i + RowLanes/2 are added, and so
+// on by halves until one lane is left.
 const RowLanes = 32
 
-// DotLanes is the number of lanes of a dot product of rows of two matrices. Lanes i and i + DotLanes/2 are added, then
-// neighbours, twice, and then the two halves.
+// DotLanes is the number of lanes of a dot product of rows of two matrices. Lanes i and i +
+// DotLanes/2 are added, then neighbours, twice, and then the two halves.
 const DotLanes = 16
 
 // Chains returns the number of vectors that hold RowLanes lanes.
@@ -71,7 +71,8 @@ func (s Span) Store(p, i int, v V) {
 	s.m.StoreTail(s.ptrs[p], *s.tail, v)
 }
 
-// StoreStream is Store past the caches. Whole vectors must be aligned; partial vectors are stored as usual.
+// StoreStream is Store past the caches. Whole vectors must be aligned; partial vectors are stored
+// as usual.
 func (s Span) StoreStream(p, i int, v V) {
 	if s.whole(p) {
 		s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v)
@@ -100,8 +101,9 @@ func (s Span) Keep(v V, fill Const) V {
 	return v
 }
 
-// Each runs body over n elements: unroll vectors at a time, a power of two, then half as many, down to one at
-// a time, then over the tail. The streams start at ptrs, which keep their values; t must be the tail of n.
+// Each runs body over n elements: unroll vectors at a time, a power of two, then half as many, down
+// to one at a time, then over the tail. The streams start at ptrs, which keep their values; t must
+// be the tail of n.
 func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	cur := make([]Ptr, len(ptrs))
 	for i, p := range ptrs {
@@ -124,15 +126,16 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	}
 }
 
-// Group is a number of streams that Walk takes side by side. They are numbered in the order of the fields.
+// Group is a number of streams that Walk takes side by side. They are numbered in the order of the
+// fields.
 type Group struct {
 	// Rows lie one after the other. The first stream defines where they begin.
 	Rows []Ptr
 	// Anew are streams that are read and begin again with each row. A whole vector can be loaded at
 	// their beginning.
 	Anew []Ptr
-	// Scratch also begins again with each row. It holds the data stored there vector by vector,
-	// and for WalkAligned has room for two vectors more than a row is long.
+	// Scratch also begins again with each row. It holds the data stored there vector by vector, and
+	// for WalkAligned has room for two vectors more than a row is long.
 	Scratch []Ptr
 }
 
@@ -141,8 +144,8 @@ func (g Group) all() []Ptr { return slices.Concat(g.Rows, g.Anew, g.Scratch) }
 // Walk walks over a row of n elements in all groups of streams together. Like Each it takes some
 // vectors at a time, but body gets a span for each group, and the streams move: Walk leaves them
 // after the last element. turn, if it is not nil, moves each vector of the sums of a row to the
-// place of the one before, after a single vector. The next vector, or the tail, then belongs to
-// the first chain again.
+// place of the one before, after a single vector. The next vector, or the tail, then belongs to the
+// first chain again.
 func Walk(m Machine, n Int, t Tail, groups []Group, turn func(), body func([]Span)) {
 	w := walk{m: m, groups: groups, body: body}
 	left, together := m.CopyInt(n), 2
@@ -234,8 +237,8 @@ func (w walk) eachStream(do func(p Ptr, g int)) {
 	}
 }
 
-// step runs body for the given number of vectors, the first of which belongs to the
-// chain. With tails, it is one vector, of which only the tails' lanes count.
+// step runs body for the given number of vectors, the first of which belongs to the chain. With
+// tails, it is one vector, of which only the tails' lanes count.
 func (w walk) step(vectors, chain int, tails []Tail) {
 	spans := make([]Span, len(w.groups))
 	for g, group := range w.groups {

@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/serve"
 )
 
-// writeAdapter makes an adapter of the query projections of the model testdata/embed, all of whose factors are x.
+// writeAdapter makes an adapter of the query projections of the model testdata/embed, all of whose
+// factors are x.
 func writeAdapter(t *testing.T, x float32) (dir string) {
 	t.Helper()
 	module := func(layer string) string { return "encoder.layer." + layer + ".attention.self.query" }
@@ -89,7 +90,8 @@ func TestAdapterResumed(t *testing.T) {
 	}
 }
 
-// TestNamedAdapterFlag: to which model an adapter that serve names belongs, and when that is ambiguous.
+// TestNamedAdapterFlag: to which model an adapter that serve names belongs, and when that is
+// ambiguous.
 func TestNamedAdapterFlag(t *testing.T) {
 	a := &app{ctx: t.Context(), err: new(bytes.Buffer)}
 	dir := writeAdapter(t, 1)

@@ -22,8 +22,9 @@ func inLayer(name string) bool {
 	})
 }
 
-// adviseFast returns the advice to read prompts in bf16_fast, or "" where that is not faster: for a model that generates text and holds most
-// of the weights of its layers only in BF16, on a machine that multiplies bf16_fast with instructions of its own, which by names.
+// adviseFast returns the advice to read prompts in bf16_fast, or "" where that is not faster: for a
+// model that generates text and holds most of the weights of its layers only in BF16, on a machine
+// that multiplies bf16_fast with instructions of its own, which by names.
 func adviseFast(m *models.Model, o models.Options, by string) string {
 	if by == "" || o.Exact || o.PromptFormat != kernels.FormatF32 || m.LM == nil || !m.Serves(models.UseText) {
 		return ""
@@ -45,7 +46,8 @@ func adviseFast(m *models.Model, o models.Options, by string) string {
 	return "-prompts bf16_fast would read prompts faster by " + how + ": it takes 2 bytes more per weight, and its results depend on the machine"
 }
 
-// advising returns a function for models.Options.Planned that prints the advice once for a model that o opens under a name.
+// advising returns a function for models.Options.Planned that prints the advice once for a model
+// that o opens under a name.
 func (a *app) advising(name string, o models.Options) func(*models.Model) error {
 	var once sync.Once
 	return func(m *models.Model) error {

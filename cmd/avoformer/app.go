@@ -60,8 +60,8 @@ type command struct {
 
 var commands []command
 
-// oneLine returns the text of an error in one line, without the kinds that are meant for programs and add nothing for a
-// reader.
+// oneLine returns the text of an error in one line, without the kinds that are meant for programs
+// and add nothing for a reader.
 func oneLine(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
 	for _, kind := range []error{fault.ErrInput, fault.ErrOption, fault.ErrOtherResults, fault.ErrFolder, fault.ErrConfig} {
@@ -74,7 +74,8 @@ func oneLine(err error) string {
 var flagNames = map[string]string{"WeightFormat": "weights", "WeightFormats": "weights", "Format": "weights", "Pattern": "weights", "CacheFormat": "cache", "PromptFormat": "prompts",
 	"Adapters": "adapter", "Adapter.Name": "named-adapter", "CacheMemory": "cache-memory", "CacheKept": "cache-kept", "Language": "to"}
 
-// withFlag returns the text of an error in one line, with the flag as it was typed in place of the option's name in Go.
+// withFlag returns the text of an error in one line, with the flag as it was typed in place of the
+// option's name in Go.
 func (a *app) withFlag(err error) string {
 	s := oneLine(err)
 	e, ok := errors.AsType[*fault.Error](err)
@@ -108,8 +109,8 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// interruptible returns the result of do, or the context's error after an interrupt. In that case do continues until
-// the process ends, so it must not touch anything that is used in the meantime.
+// interruptible returns the result of do, or the context's error after an interrupt. In that case
+// do continues until the process ends, so it must not touch anything that is used in the meantime.
 func interruptible[T any](a *app, do func() (T, error)) (T, error) {
 	type result struct {
 		value T

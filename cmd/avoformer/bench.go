@@ -1,7 +1,7 @@
 // avoformer bench: speed and memory on this machine.
 //
-// Each engine runs in its own process, this program too. They get the same texts and take turns, so that other load on
-// the machine affects all of them equally.
+// Each engine runs in its own process, this program too. They get the same texts and take turns, so
+// that other load on the machine affects all of them equally.
 
 package main
 
@@ -29,8 +29,8 @@ import (
 //go:embed bench_peers.py
 var peersScript string
 
-// benchLengths are the lengths in words of the texts to embed at a time, in the mix of a search index: many short ones, and
-// few long ones.
+// benchLengths are the lengths in words of the texts to embed at a time, in the mix of a search
+// index: many short ones, and few long ones.
 var benchLengths = []int{3, 5, 8, 8, 12, 16, 20, 24, 30, 30, 40, 60, 90, 120, 8, 16}
 
 // benchWork describes the work for an engine, with the names that bench_peers.py reads.
@@ -43,8 +43,8 @@ type benchWork struct {
 	Texts   []string `json:"texts"`
 }
 
-// engine is a process that measures. It answers "short", "long" and "texts" with the seconds that these take, "vectors"
-// with the vectors of Texts, and "memory" with its peak in MB.
+// engine is a process that measures. It answers "short", "long" and "texts" with the seconds that
+// these take, "vectors" with the vectors of Texts, and "memory" with its peak in MB.
 type engine struct {
 	name    string
 	threads int
@@ -226,7 +226,8 @@ func (e *engine) ask(line string, answer any) {
 	}
 }
 
-// turn measures each job once. It pauses first, so that the threads of the last engine can go to sleep.
+// turn measures each job once. It pauses first, so that the threads of the last engine can go to
+// sleep.
 func (e *engine) turn() {
 	time.Sleep(20 * time.Millisecond)
 	for job, reps := range benchReps {

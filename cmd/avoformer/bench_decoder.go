@@ -30,8 +30,8 @@ func (a *app) benchDecoders(dir string, d decoderFlags, threads numbers, seconds
 	return nil
 }
 
-// benchDecoder measures a decoder, or an encoder with a decoder. The error is fault.ErrFolder if the folder has
-// neither.
+// benchDecoder measures a decoder, or an encoder with a decoder. The error is fault.ErrFolder if
+// the folder has neither.
 func (a *app) benchDecoder(dir string, o text.Options, threads int, seconds float64, asJSON bool) error {
 	begin := time.Now()
 	g, err := openModel(a, text.OpenGenerator, dir, o)

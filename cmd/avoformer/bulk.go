@@ -1,4 +1,5 @@
-// avoformer bulk: from files of texts to files of vectors, scores or labels, with any number of processes.
+// avoformer bulk: from files of texts to files of vectors, scores or labels, with any number of
+// processes.
 
 package main
 

@@ -19,7 +19,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// list prints the models in the cache, under the names that DIR accepts, with their sizes and folders.
+// list prints the models in the cache, under the names that DIR accepts, with their sizes and
+// folders.
 func list(a *app, args []string) error {
 	f := a.flags("list")
 	asJSON := f.json("a line for each model: name, revisions, folder, files, bytes; and with -ready for each file of packed weights: ready, bytes, model")

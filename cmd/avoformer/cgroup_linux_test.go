@@ -138,8 +138,9 @@ func writeChatty(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestSoundInCgroup: an hour of sound in a file of 3.6 MB, whose samples would take nearly all that the cgroup allows, is refused with the
-// length that would not be; sound that is a little shorter than that is heard.
+// TestSoundInCgroup: an hour of sound in a file of 3.6 MB, whose samples would take nearly all that
+// the cgroup allows, is refused with the length that would not be; sound that is a little shorter
+// than that is heard.
 func TestSoundInCgroup(t *testing.T) {
 	if testing.Short() || race.Enabled || testenv.Slow() {
 		t.Skip("takes seconds")
@@ -210,8 +211,9 @@ func TestSoundInCgroup(t *testing.T) {
 	}
 }
 
-// TestServeInCgroup: prompts without a common beginning, one after the other, take as much memory as the cgroup allows and no more, though
-// all their keys and values together would take half as much again. A model that does not fit is refused with numbers.
+// TestServeInCgroup: prompts without a common beginning, one after the other, take as much memory
+// as the cgroup allows and no more, though all their keys and values together would take half as
+// much again. A model that does not fit is refused with numbers.
 func TestServeInCgroup(t *testing.T) {
 	if testing.Short() || race.Enabled || testenv.Slow() {
 		t.Skip("takes a minute")

@@ -38,8 +38,8 @@ func (d *drift) String() string {
 	return fmt.Sprintf("mean cosine %.6f, least %.6f (line %d)", d.sum/float64(d.n), d.least, d.worst)
 }
 
-// printDrift prints the drift of a part, or of the whole model if part is "": as a line that begins with label, or in
-// JSON.
+// printDrift prints the drift of a part, or of the whole model if part is "": as a line that begins
+// with label, or in JSON.
 func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 	if !e.json {
 		_, err := fmt.Fprintln(a.out, label, d)
@@ -52,8 +52,8 @@ func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 	return a.printJSON(said)
 }
 
-// checkWeights compares vectors with those from weights in float32, and prints which parts of the model change them
-// most.
+// checkWeights compares vectors with those from weights in float32, and prints which parts of the
+// model change them most.
 func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
 	exact, err := openModel(a, text.OpenEmbedder, dir, e.without())
 	if err != nil {
@@ -157,8 +157,8 @@ func partsOf(weights []transformer.Holding, of func(name string) string) []*mode
 	return parts
 }
 
-// layerOf returns the pattern of all weights in the layer of a name. kindOf returns the pattern of the same weight in
-// all layers.
+// layerOf returns the pattern of all weights in the layer of a name. kindOf returns the pattern of
+// the same weight in all layers.
 func layerOf(name string) string {
 	before, layer, _ := cutLayer(name)
 	if layer == "" {

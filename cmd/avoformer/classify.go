@@ -186,7 +186,8 @@ func rerank(a *app, args []string) error {
 	return nil
 }
 
-// checkReranker compares scores with those from weights in float32, which the options without ask for.
+// checkReranker compares scores with those from weights in float32, which the options without ask
+// for.
 func (a *app) checkReranker(dir, query, prompt string, in *lines, common scoringFlags, o, without text.Options) error {
 	open := func(o text.Options) (scoring, error) {
 		r, err := openModel(a, text.OpenReranker, dir, o)

@@ -49,8 +49,8 @@ func describe() []described {
 	return all
 }
 
-// This builds text without package text/template, which calls methods by name: the linker would then keep all methods
-// of every package (3.6 MB of this command).
+// This builds text without package text/template, which calls methods by name: the linker would
+// then keep all methods of every package (3.6 MB of this command).
 
 // quoters quote text for a shell, and for a manual page.
 var (

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCutTold: commands print at their end how many texts were cut, and info prints the length that is used.
+// TestCutTold: commands print at their end how many texts were cut, and info prints the length that
+// is used.
 func TestCutTold(t *testing.T) {
 	long := "cat\n" + strings.Repeat("the cat reads ", 60) + "\n"
 	for _, args := range [][]string{

@@ -47,7 +47,8 @@ func TestServingDocument(t *testing.T) {
 	}
 }
 
-// TestDeployed: serve takes the arguments of the examples in deploy/, and stops before the platform loses patience.
+// TestDeployed: serve takes the arguments of the examples in deploy/, and stops before the platform
+// loses patience.
 func TestDeployed(t *testing.T) {
 	for _, c := range []struct{ file, args, patience string }{
 		{"Dockerfile", `(?m)^ENTRYPOINT \["/avoformer", "serve", (.*)\]$`, ""},
@@ -84,7 +85,8 @@ func TestDeployed(t *testing.T) {
 	}
 }
 
-// TestServeCache: the flags for the memory of keys and values reach the options of generators, for one model or all.
+// TestServeCache: the flags for the memory of keys and values reach the options of generators, for
+// one model or all.
 func TestServeCache(t *testing.T) {
 	f, s := serveFlags(t)
 	tftest.NoError(t, f.FlagSet.Parse([]string{"-cache-memory", "30", "-cache-kept", "7", "-cache-kept", "other=3"}))

@@ -159,7 +159,8 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	return b.finish(format.header(b.Lines, m.Dim()))
 }
 
-// filesRead returns the files that a run reads, by name: the input, and the files of the model and its adapters.
+// filesRead returns the files that a run reads, by name: the input, and the files of the model and
+// its adapters.
 func filesRead(in *lines, dir string, adapters []string) (map[string]os.FileInfo, error) {
 	read := map[string]os.FileInfo{}
 	if in.file.info != nil {

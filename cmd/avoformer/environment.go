@@ -9,12 +9,14 @@ import (
 	"strings"
 )
 
-// serveVariables is the prefix of variables for flags of serve: AVOFORMER_SERVE_MAX_BATCH sets -max-batch.
+// serveVariables is the prefix of variables for flags of serve: AVOFORMER_SERVE_MAX_BATCH sets
+// -max-batch.
 const serveVariables = "AVOFORMER_SERVE_"
 
-// environment sets flags that the command line does not give from variables with this prefix. A flag that may be given
-// several times takes several values, separated by semicolons. It returns a warning for each variable without a flag: platforms
-// add variables of their own, such as Kubernetes for a service named avoformer-serve.
+// environment sets flags that the command line does not give from variables with this prefix. A
+// flag that may be given several times takes several values, separated by semicolons. It returns a
+// warning for each variable without a flag: platforms add variables of their own, such as
+// Kubernetes for a service named avoformer-serve.
 func (f *flags) environment(prefix string) (warnings []string, err error) {
 	variables := os.Environ()
 	slices.Sort(variables)

@@ -9,8 +9,9 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestNotFinite has models whose weights are NaN, or, in one, the vector of the word "letter": a command ends with an error that names
-// the line, and writes nothing that could be taken for an answer.
+// TestNotFinite has models whose weights are NaN, or, in one, the vector of the word "letter": a
+// command ends with an error that names the line, and writes nothing that could be taken for an
+// answer.
 func TestNotFinite(t *testing.T) {
 	const texts = "the cat reads\nletter\n"
 	const norm = "encoder.layer.1.output.LayerNorm.weight"

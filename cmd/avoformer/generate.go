@@ -36,8 +36,8 @@ func (a *app) printAs(as map[string]any, pieces iter.Seq2[text.Piece, error]) (s
 	return all.Text, a.out.Flush()
 }
 
-// printAnswer is printAs for an answer, with its end, its counts and its speed: in fields of the JSON, or on the
-// standard error.
+// printAnswer is printAs for an answer, with its end, its counts and its speed: in fields of the
+// JSON, or on the standard error.
 func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	var last text.Piece
 	seen := func(yield func(text.Piece, error) bool) {
@@ -233,7 +233,8 @@ func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Gr
 	}
 }
 
-// stating returns the function of a flag that sets to: a number that is 0 is not one that was not given.
+// stating returns the function of a flag that sets to: a number that is 0 is not one that was not
+// given.
 func stating[T any](to **T, parse func(s string) (T, error)) func(s string) error {
 	return func(s string) error {
 		x, err := parse(s)
@@ -247,8 +248,8 @@ func stating[T any](to **T, parse func(s string) (T, error)) func(s string) erro
 
 func parseFloat(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
 
-// fill sets options that were not given to the folder's defaults, and those of sampling that were stated. A search or a greedy choice that
-// was asked for turns sampling off.
+// fill sets options that were not given to the folder's defaults, and those of sampling that were
+// stated. A search or a greedy choice that was asked for turns sampling off.
 func (f *flags) fill(o *text.GenerateOptions, stated *overrides.Sampling, defaults text.GenerateOptions) error {
 	// Without a value these options have the folder's: 0 is not that value.
 	switch {
@@ -278,7 +279,8 @@ func (f *flags) fill(o *text.GenerateOptions, stated *overrides.Sampling, defaul
 	return nil
 }
 
-// turns returns the lines of the standard input that are not blank. On a terminal it prints a mark before each.
+// turns returns the lines of the standard input that are not blank. On a terminal it prints a mark
+// before each.
 func (a *app) turns() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := textline.NewReader(a.reading(a.in))
@@ -441,7 +443,8 @@ func transcribe(a *app, args []string) error {
 	return nil
 }
 
-// printTimes prints segments with their times: as lines or, if as is not nil, as a line of JSON with the fields of as.
+// printTimes prints segments with their times: as lines or, if as is not nil, as a line of JSON
+// with the fields of as.
 func (a *app) printTimes(as map[string]any, t *text.Transcriber, samples []float32, o text.TranscribeOptions) error {
 	segments, err := t.Segments(a.ctx, samples, o)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 const ggufFile = "../../models/testdata/gguf/gemma3/q8_0.gguf"
 
-// TestGenerateGGUF: texts from a GGUF file that does not say how tokens are chosen are drawn with llama.cpp's defaults, which the command prints;
-// flags and the file's own keys come first.
+// TestGenerateGGUF: texts from a GGUF file that does not say how tokens are chosen are drawn with
+// llama.cpp's defaults, which the command prints; flags and the file's own keys come first.
 func TestGenerateGGUF(t *testing.T) {
 	const line = "avoformer: -temperature 0.8 -top-k 40 -top-p 0.95 -min-p 0.05, llama.cpp's defaults"
 	cold := tftest.RewriteGGUF(t, ggufFile, map[string]any{"general.sampling.temp": float32(0)})
@@ -70,7 +70,8 @@ func TestFlagsAsTyped(t *testing.T) {
 	}
 }
 
-// TestInfoFloat32: -weights f32 of a GGUF file in blocks takes 4 bytes for each weight, and stored as many as the file.
+// TestInfoFloat32: -weights f32 of a GGUF file in blocks takes 4 bytes for each weight, and stored
+// as many as the file.
 func TestInfoFloat32(t *testing.T) {
 	bytes := map[string]int64{}
 	for _, weights := range []string{"stored", "f32", "F32"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// pulled returns the folder for an argument: the argument itself, or for hf://NAME the folder of the model that it
-// pulls.
+// pulled returns the folder for an argument: the argument itself, or for hf://NAME the folder of
+// the model that it pulls.
 func (a *app) pulled(name string) (string, error) {
 	if strings.HasPrefix(name, hub.Scheme) {
 		return hub.Pull(a.ctx, name, a.hub())

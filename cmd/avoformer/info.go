@@ -214,8 +214,8 @@ func (i *folderInfo) model() error {
 	return nil
 }
 
-// limit returns the most tokens of a text that the folder's pipeline computes, 0 if there is no limit. It may be less
-// than the positions of the model.
+// limit returns the most tokens of a text that the folder's pipeline computes, 0 if there is no
+// limit. It may be less than the positions of the model.
 func (i *folderInfo) limit() int {
 	kind, err := text.KindOf(i.Folder)
 	if err != nil {
@@ -246,8 +246,8 @@ func (i *folderInfo) identify(ctx context.Context) error {
 	return err
 }
 
-// tries opens a pipeline that generates text, which reads more than the model: generation_config.json, and the chat
-// template.
+// tries opens a pipeline that generates text, which reads more than the model:
+// generation_config.json, and the chat template.
 func (i *folderInfo) tries(kind text.Kind) error {
 	if !slices.Contains(kind.Info().Options, "CacheFormat") {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestInit bounds what packages do before main: every command pays it, and every program that imports them. What a command does not need is
-// made at its first use (sync.OnceValue). Bytes are counted, as times differ from run to run.
+// TestInit bounds what packages do before main: every command pays it, and every program that
+// imports them. What a command does not need is made at its first use (sync.OnceValue). Bytes are
+// counted, as times differ from run to run.
 func TestInit(t *testing.T) {
 	command := exec.Command(os.Args[0], "version")
 	command.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "GODEBUG=inittrace=1")

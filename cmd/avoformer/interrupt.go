@@ -14,7 +14,8 @@ import (
 // onInterrupt, unless nil, is what the next interrupt calls instead of ending the command.
 var onInterrupt atomic.Pointer[func()]
 
-// interrupts returns a context that an interrupt or SIGTERM ends. A second one ends the process at once.
+// interrupts returns a context that an interrupt or SIGTERM ends. A second one ends the process at
+// once.
 func interrupts() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -36,8 +37,8 @@ func interrupts() context.Context {
 // errAnswerEnded is why an answer ended that the user interrupted.
 var errAnswerEnded = errors.New("the answer was interrupted")
 
-// untilInterrupt returns a context that an interrupt ends with errAnswerEnded, while the command goes on, and a function that has interrupts end the
-// command again.
+// untilInterrupt returns a context that an interrupt ends with errAnswerEnded, while the command
+// goes on, and a function that has interrupts end the command again.
 func (a *app) untilInterrupt() (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	f := func() { cancel(errAnswerEnded) }

@@ -38,7 +38,8 @@ func TestInterruptedOpening(t *testing.T) {
 	}
 }
 
-// TestSignals: SIGINT and SIGTERM end a process that waits for a folder, or for an input, which do not come.
+// TestSignals: SIGINT and SIGTERM end a process that waits for a folder, or for an input, which do
+// not come.
 func TestSignals(t *testing.T) {
 	dir := t.TempDir()
 	pipe, model := filepath.Join(dir, "pipe"), filepath.Join(dir, "model")
@@ -88,8 +89,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// waitedFor returns the pipe among some files or their folders that a process reads, once it does, and nil if
-// the process ends.
+// waitedFor returns the pipe among some files or their folders that a process reads, once it does,
+// and nil if the process ends.
 func waitedFor(t *testing.T, paths []string, ended chan error) *os.File {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
@@ -113,7 +114,8 @@ func waitedFor(t *testing.T, paths []string, ended chan error) *os.File {
 	return nil
 }
 
-// TestInterruptedPipe: an interrupted command does not wait for a pipe that no process has opened for writing.
+// TestInterruptedPipe: an interrupted command does not wait for a pipe that no process has opened
+// for writing.
 func TestInterruptedPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {

@@ -22,13 +22,14 @@
 //
 // DIR may be hf://org/name, which is pulled first; nothing else goes to the network.
 //
-// With -weights the weights take fewer bits. With -cache, in commands that generate text, the keys and values of the tokens
-// so far take fewer bits. -check, in embed, rerank and classify, measures what -weights costs on the given texts and, for
-// vectors, which parts of the model cost most. -adapter adds a LoRA adapter to the weights.
+// With -weights the weights take fewer bits. With -cache, in commands that generate text, the keys
+// and values of the tokens so far take fewer bits. -check, in embed, rerank and classify, measures
+// what -weights costs on the given texts and, for vectors, which parts of the model cost most.
+// -adapter adds a LoRA adapter to the weights.
 //
-// The exit status is 0; 1 after an error, with one line that says what is wrong; 2 after a
-// wrong call; and 130 if SIGINT or SIGTERM interrupted the command. If the reader of its
-// output has gone, the command ends with SIGPIPE, as other programs do (141 in a shell).
+// The exit status is 0; 1 after an error, with one line that says what is wrong; 2 after a wrong
+// call; and 130 if SIGINT or SIGTERM interrupted the command. If the reader of its output has gone,
+// the command ends with SIGPIPE, as other programs do (141 in a shell).
 package main
 
 import (
@@ -83,8 +84,9 @@ func main() {
 	os.Exit(run(interrupts(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// limitHeap has the collector keep the heap within what the machine and its cgroups allow, unless GOMEMLIMIT says otherwise. Without a limit
-// the heap may grow to twice of what is in use before garbage is collected.
+// limitHeap has the collector keep the heap within what the machine and its cgroups allow, unless
+// GOMEMLIMIT says otherwise. Without a limit the heap may grow to twice of what is in use before
+// garbage is collected.
 func limitHeap() {
 	if _, ok := os.LookupEnv("GOMEMLIMIT"); ok {
 		return

@@ -235,7 +235,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestInfoOfNoModel: info of a folder that does not open as a model is an error, but prints what it can find out.
+// TestInfoOfNoModel: info of a folder that does not open as a model is an error, but prints what it
+// can find out.
 func TestInfoOfNoModel(t *testing.T) {
 	empty, tokens, other, broken := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	copied := func(dir, name string, change func(string) string) {
@@ -271,7 +272,8 @@ func TestInfoOfNoModel(t *testing.T) {
 	}
 }
 
-// TestInfoOfNoTokenizer: a GGUF file whose tokenizer is not known works with nothing, which is an error.
+// TestInfoOfNoTokenizer: a GGUF file whose tokenizer is not known works with nothing, which is an
+// error.
 func TestInfoOfNoTokenizer(t *testing.T) {
 	path := tftest.RewriteGGUF(t, "../../models/testdata/gguf/llama/f32.gguf", map[string]any{"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "pixie"})
 	code, out, stderr := call(t, "", "info", path)
@@ -312,7 +314,8 @@ func TestOwnOutput(t *testing.T) {
 	}
 }
 
-// TestWrongTier: an environment that asks for what the machine lacks ends the command with one line.
+// TestWrongTier: an environment that asks for what the machine lacks ends the command with one
+// line.
 func TestWrongTier(t *testing.T) {
 	for _, variable := range []string{"AVOFORMER_ISA=avx3", "AVOFORMER_CPU=sse9"} {
 		c := exec.Command(os.Args[0], "help")

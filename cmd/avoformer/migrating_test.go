@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMigratingRoutes: the routes that the page about other programs names are in the server's OpenAPI documents. Its flags and
-// names are looked up as those of other pages.
+// TestMigratingRoutes: the routes that the page about other programs names are in the server's
+// OpenAPI documents. Its flags and names are looked up as those of other pages.
 func TestMigratingRoutes(t *testing.T) {
 	files, err := filepath.Glob("../../serve/internal/openapi/*.json")
 	if err != nil || len(files) < 5 {

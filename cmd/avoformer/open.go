@@ -19,7 +19,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// openModel opens a folder with a function of package text. It prints each of the model's warnings once, as they come.
+// openModel opens a folder with a function of package text. It prints each of the model's warnings
+// once, as they come.
 func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P, error), dir string, o text.Options) (P, error) {
 	var mu sync.Mutex
 	over := false // print nothing more: the work may continue after an interrupt
@@ -48,8 +49,10 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 	return m, err
 }
 
-// collectLess lets the heap grow to five times what is in use before garbage is collected, until the result is called: most of what opening makes stays. The
-// limit of the heap holds. Weights that are converted leave garbage of their own size, whose fresh pages cost more than collecting: there it does nothing.
+// collectLess lets the heap grow to five times what is in use before garbage is collected, until
+// the result is called: most of what opening makes stays. The limit of the heap holds. Weights that
+// are converted leave garbage of their own size, whose fresh pages cost more than collecting: there
+// it does nothing.
 func collectLess(o *models.Options) (restore func()) {
 	_, set := os.LookupEnv("GOGC")
 	if set || o.WeightFormat != kernels.FormatF32 || o.PromptFormat != kernels.FormatF32 || len(o.WeightFormats) > 0 {

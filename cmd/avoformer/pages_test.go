@@ -1,5 +1,6 @@
-// The documents for users are right: their commands run, their programs build and run, and the names of packages that they
-// mention exist. The tests' small models have the names of the hub's models.
+// The documents for users are right: their commands run, their programs build and run, and the
+// names of packages that they mention exist. The tests' small models have the names of the hub's
+// models.
 
 package main
 
@@ -62,7 +63,8 @@ func pageBlocks(t *testing.T, page string) (string, []block) {
 	return string(data), blocks
 }
 
-// TestPagesRun runs the commands of pages with sh. A small model takes the place of each model that they name.
+// TestPagesRun runs the commands of pages with sh. A small model takes the place of each model that
+// they name.
 func TestPagesRun(t *testing.T) {
 	if runtime.GOOS == "windows" || testenv.Emulated() {
 		t.Skip("needs sh, and starts a process for each command")
@@ -150,7 +152,8 @@ func workplace(t *testing.T) string {
 	return dir
 }
 
-// TestPageFlags looks at all commands of pages, those that are not run too: there are such commands with such flags.
+// TestPageFlags looks at all commands of pages, those that are not run too: there are such commands
+// with such flags.
 func TestPageFlags(t *testing.T) {
 	flags := map[string][]string{}
 	for _, d := range describe() {
@@ -186,7 +189,8 @@ func TestPageFlags(t *testing.T) {
 	}
 }
 
-// TestPageNames looks for what pages name in packages, such as `text.OpenEmbedder` and `Index.Save`, in their sources.
+// TestPageNames looks for what pages name in packages, such as `text.OpenEmbedder` and
+// `Index.Save`, in their sources.
 func TestPageNames(t *testing.T) {
 	exported := map[string]bool{}
 	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "search/bm25", "search/maxsim", "search/sparse", "search/store", "hub", "fault", "grammar", "serve", "kernels", "kernels/machine", "models", "generation", "transformer"} {

@@ -12,7 +12,8 @@ import (
 
 const eachUsage = "; NAME=VALUE is for one model"
 
-// perModel is the value of a flag that may be given several times: VALUE for all models, NAME=VALUE for one.
+// perModel is the value of a flag that may be given several times: VALUE for all models, NAME=VALUE
+// for one.
 type perModel struct {
 	all string
 	one map[string]string // values of models that have not asked for theirs yet
@@ -48,7 +49,8 @@ func (p *perModel) of(m *serve.Model, without string) string {
 	return without
 }
 
-// where is of for a flag that applies to some kinds of models: other models do not get the value for all.
+// where is of for a flag that applies to some kinds of models: other models do not get the value
+// for all.
 func (p *perModel) where(applies bool, m *serve.Model, without string) string {
 	if applies {
 		return p.of(m, without)

@@ -14,7 +14,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// prepare opens a model and its tokenizer, which writes packed weights and tables unless they are there.
+// prepare opens a model and its tokenizer, which writes packed weights and tables unless they are
+// there.
 func prepare(a *app, args []string) error {
 	f := a.flags("prepare")
 	d := f.decoderOn(new(int))
@@ -55,7 +56,8 @@ func prepare(a *app, args []string) error {
 	return err
 }
 
-// prepareTokenizer opens the tokenizer of a model, which writes its tables unless they are there. A model may have none.
+// prepareTokenizer opens the tokenizer of a model, which writes its tables unless they are there. A
+// model may have none.
 func prepareTokenizer(a *app, dir string, o tokenizer.Opening) {
 	t, err := tokenizerOf(dir, o)
 	if err != nil {

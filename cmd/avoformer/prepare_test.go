@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestPrepare: packed weights that prepare keeps are those of other commands, list shows them, and rm removes them.
+// TestPrepare: packed weights that prepare keeps are those of other commands, list shows them, and
+// rm removes them.
 func TestPrepare(t *testing.T) {
 	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
 	t.Setenv("HF_HUB_CACHE", t.TempDir())

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestProgress prints the progress of a run that continues after 100 lines and has done 500 more in 10 seconds.
+// TestProgress prints the progress of a run that continues after 100 lines and has done 500 more in
+// 10 seconds.
 func TestProgress(t *testing.T) {
 	for size, want := range map[int64]string{
 		0:    "\r\033[K600 lines, 50 a second",

@@ -1,9 +1,10 @@
 // Output that survives an interruption.
 //
-// During a run, the output is OUT.part, which the run locks. OUT.part.json holds how many lines of the input are in it,
-// and from which model. Both are synced to disk chunk by chunk. A run that finds them continues after the last complete
-// chunk, and at the end OUT.part becomes OUT. Chunks begin at the same lines in every run, so a run that was
-// interrupted and completed writes the same bytes as one that was not. With -f a run starts over.
+// During a run, the output is OUT.part, which the run locks. OUT.part.json holds how many lines of
+// the input are in it, and from which model. Both are synced to disk chunk by chunk. A run that
+// finds them continues after the last complete chunk, and at the end OUT.part becomes OUT. Chunks
+// begin at the same lines in every run, so a run that was interrupted and completed writes the same
+// bytes as one that was not. With -f a run starts over.
 
 package main
 
@@ -25,8 +26,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// job identifies the work of a run: a run continues only the output that
-// the same job began.
+// job identifies the work of a run: a run continues only the output that the same job began.
 type job struct {
 	Work        string `json:"job"`         // the model's folder and the flags
 	Fingerprint string `json:"fingerprint"` // the model's
@@ -52,8 +52,9 @@ type resumable struct {
 func (b *resumable) part() string      { return b.path + ".part" }
 func (b *resumable) stateFile() string { return b.path + ".part.json" }
 
-// openResumable begins the output, or continues the output that the same job began. With overwrite it starts over, and
-// replaces a complete output. It never writes to a file in read, the files that are read.
+// openResumable begins the output, or continues the output that the same job began. With overwrite
+// it starts over, and replaces a complete output. It never writes to a file in read, the files that
+// are read.
 func openResumable(path string, job job, read map[string]os.FileInfo, overwrite bool) (*resumable, error) {
 	b := &resumable{path: path, state: state{job: job, Replace: overwrite}, digest: sha256.New()}
 	if err := b.apart(read); err != nil {
@@ -204,8 +205,8 @@ func (b *resumable) skip(in *lines) error {
 	return nil
 }
 
-// write appends a chunk of some lines. The state reaches the disk after the data, so it never counts lines that are
-// missing.
+// write appends a chunk of some lines. The state reaches the disk after the data, so it never
+// counts lines that are missing.
 func (b *resumable) write(data []byte, lines int) error {
 	if _, err := b.file.Write(data); err != nil {
 		return err
@@ -266,8 +267,8 @@ func (b *resumable) close() error {
 	return nil
 }
 
-// letGo closes OUT.part on systems that cannot rename or remove an open file. On all other systems the process keeps the
-// lock until the file has its name.
+// letGo closes OUT.part on systems that cannot rename or remove an open file. On all other systems
+// the process keeps the lock until the file has its name.
 func (b *resumable) letGo() {
 	if runtime.GOOS == "windows" {
 		b.file.Close()

@@ -58,8 +58,8 @@ func someLines(t *testing.T, n int) []byte {
 	return data
 }
 
-// TestStartOver: -f does not continue with what a killed run of the same job left, and a run without -f
-// does, also after one with -f that was to replace an output.
+// TestStartOver: -f does not continue with what a killed run of the same job left, and a run
+// without -f does, also after one with -f that was to replace an output.
 func TestStartOver(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.f32")
 	texts := someLines(t, 3*chunkLines)
@@ -101,8 +101,8 @@ func TestStartOver(t *testing.T) {
 	}
 }
 
-// TestChangedModel: a run does not continue with what a model made whose files have changed since, in size
-// or not.
+// TestChangedModel: a run does not continue with what a model made whose files have changed since,
+// in size or not.
 func TestChangedModel(t *testing.T) {
 	texts := someLines(t, 2*chunkLines)
 	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json"} {
@@ -149,8 +149,8 @@ func TestChangedModel(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses: while one process writes an output, no other process does, whatever its flags. Once the first is
-// killed, another one continues.
+// TestTwoProcesses: while one process writes an output, no other process does, whatever its flags.
+// Once the first is killed, another one continues.
 func TestTwoProcesses(t *testing.T) {
 	switch runtime.GOOS {
 	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "windows":
@@ -177,8 +177,8 @@ func TestTwoProcesses(t *testing.T) {
 	compareFiles(t, output, whole)
 }
 
-// TestManyAtOnce: of many runs with one output, started at the same time, only one writes at a time: the output
-// at the end is that of one run.
+// TestManyAtOnce: of many runs with one output, started at the same time, only one writes at a
+// time: the output at the end is that of one run.
 func TestManyAtOnce(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.f32")
 	texts := [2][]byte{someLines(t, chunkLines+7), bytes.Repeat([]byte("a\n"), 2*chunkLines)}
@@ -271,8 +271,8 @@ func TestOwnInput(t *testing.T) {
 	}
 }
 
-// TestSynced: data is on the disk before the record that counts it. The test observes each call that waits for the
-// disk, with the size of the output or the list of files in the folder.
+// TestSynced: data is on the disk before the record that counts it. The test observes each call
+// that waits for the disk, with the size of the output or the list of files in the folder.
 func TestSynced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("folders are not synced there")

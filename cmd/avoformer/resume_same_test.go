@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// brokenOff leaves an output with two finished chunks, and returns the input with which a
-// run must continue.
+// brokenOff leaves an output with two finished chunks, and returns the input with which a run must
+// continue.
 func brokenOff(t *testing.T, output string, flags ...string) string {
 	t.Helper()
 	texts := filepath.Join(t.TempDir(), "texts.txt")
@@ -27,8 +27,8 @@ func brokenOff(t *testing.T, output string, flags ...string) string {
 	return string(data)
 }
 
-// TestResumeCutsOff: bytes in the output after the last finished chunk are removed, even
-// if there are more of them than the run still has to write.
+// TestResumeCutsOff: bytes in the output after the last finished chunk are removed, even if there
+// are more of them than the run still has to write.
 func TestResumeCutsOff(t *testing.T) {
 	dir := t.TempDir()
 	for _, format := range []string{"jsonl", "npy"} {

@@ -33,8 +33,8 @@ func writeTexts(t testing.TB, file string, n int) {
 	}
 }
 
-// TestResume interrupts and kills runs and starts them again: the output is that of a
-// run without interruptions. A run gets some lines, and ends when a chunk of them is done.
+// TestResume interrupts and kills runs and starts them again: the output is that of a run without
+// interruptions. A run gets some lines, and ends when a chunk of them is done.
 func TestResume(t *testing.T) {
 	const chunks = 10
 	dir := t.TempDir()
@@ -69,8 +69,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// breakOff starts a run that waits for more than the input, ends it when some chunks are
-// done, and returns how many are.
+// breakOff starts a run that waits for more than the input, ends it when some chunks are done, and
+// returns how many are.
 func breakOff(t *testing.T, input []byte, output string, chunks int, interrupt bool) int {
 	t.Helper()
 	c := exec.Command(os.Args[0], "embed", testdata+"embed", "-o", output)

@@ -83,7 +83,8 @@ func serveModels(a *app, args []string) error {
 	if err != nil {
 		return cmp.Or(errors.Unwrap(err), err) // without "serve: ", which the command prints already
 	}
-	// One thread more than compute, so that the server can answer connections and refuse requests while the other threads are busy.
+	// One thread more than compute, so that the server can answer connections and refuse requests
+	// while the other threads are busy.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.processors + 1))
 	l, err := net.Listen("tcp", s.addr)
 	if err != nil {
@@ -339,7 +340,8 @@ func (s *serving) planModel(a *app, m *serve.Model, o text.Options) (err error) 
 	return nil
 }
 
-// openedAs returns the kind of a model's pipeline, or "" if it is not known. Adding the model then fails.
+// openedAs returns the kind of a model's pipeline, or "" if it is not known. Adding the model then
+// fails.
 func openedAs(m *serve.Model) text.Kind {
 	if m.Kind != "" {
 		return m.Kind

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// load asks a server from many clients at a time until it is gone, each request on a connection of its own.
+// load asks a server from many clients at a time until it is gone, each request on a connection of
+// its own.
 type load struct {
 	group    sync.WaitGroup
 	mu       sync.Mutex
@@ -102,7 +103,8 @@ func TestServeTerminatedBusy(t *testing.T) {
 	}
 }
 
-// TestServeKilledBusy: a server that was killed while many asked it serves at the same address again.
+// TestServeKilledBusy: a server that was killed while many asked it serves at the same address
+// again.
 func TestServeKilledBusy(t *testing.T) {
 	s := startServer(t, testdata+"embed")
 	l := startLoad(s.addr)

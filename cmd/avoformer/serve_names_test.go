@@ -29,8 +29,8 @@ func (s *server) ask(t *testing.T, path, body string) (status int, answer string
 	return resp.StatusCode, string(data)
 }
 
-// TestServeNames: a model of the hub has its name there and the last part of it, never that of its snapshot; NAME=DIR
-// replaces DIR; flags for one model take each of its names.
+// TestServeNames: a model of the hub has its name there and the last part of it, never that of its
+// snapshot; NAME=DIR replaces DIR; flags for one model take each of its names.
 func TestServeNames(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	cache := filepath.Join(t.TempDir(), "hub")

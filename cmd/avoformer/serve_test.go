@@ -139,7 +139,8 @@ func TestServeTerminated(t *testing.T) {
 	}
 }
 
-// TestServePause: after SIGTERM requests are answered and /health answers 503 until the pause ends; then the listener closes.
+// TestServePause: after SIGTERM requests are answered and /health answers 503 until the pause ends;
+// then the listener closes.
 func TestServePause(t *testing.T) {
 	s := startServer(t, "-pause", "2s", testdata+"embed")
 	if status, _ := s.ask(t, "/health", ""); status != 200 {
@@ -170,7 +171,8 @@ func TestServePause(t *testing.T) {
 	}
 }
 
-// TestServeLogJSON: with -log-json every line is an object, those of the start, of warnings and of the end too, and so is that of an error.
+// TestServeLogJSON: with -log-json every line is an object, those of the start, of warnings and of
+// the end too, and so is that of an error.
 func TestServeLogJSON(t *testing.T) {
 	t.Setenv("AVOFORMER_SERVE_NOTHING", "1")
 	s := startServer(t, "-log-json", "-log", testdata+"embed", testdata+"generate")
@@ -210,7 +212,8 @@ func TestServeGrace(t *testing.T) {
 	}
 }
 
-// TestServeKilled: a server that was killed while it was asked starts again at once, at the same address.
+// TestServeKilled: a server that was killed while it was asked starts again at once, at the same
+// address.
 func TestServeKilled(t *testing.T) {
 	s := startServer(t, testdata+"embed")
 	half(t, s.addr)
@@ -227,7 +230,8 @@ func TestServeKilled(t *testing.T) {
 	}
 }
 
-// TestServeAdvice: serve advises bf16_fast for the generator with weights in BF16, once, where the machine has it.
+// TestServeAdvice: serve advises bf16_fast for the generator with weights in BF16, once, where the
+// machine has it.
 func TestServeAdvice(t *testing.T) {
 	want := 0
 	if machine.FastBF16() != "" {

@@ -43,7 +43,8 @@ func TestStreamCalls(t *testing.T) {
 	}
 }
 
-// TestStreamPython (make compare WHAT=pyarrow): what pyarrow sends is answered, batch by batch, with the vectors that embed prints.
+// TestStreamPython (make compare WHAT=pyarrow): what pyarrow sends is answered, batch by batch,
+// with the vectors that embed prints.
 func TestStreamPython(t *testing.T) {
 	python := os.Getenv("AVOFORMER_PYARROW")
 	if python == "" {

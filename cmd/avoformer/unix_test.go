@@ -115,8 +115,8 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// TestJSON: -json makes lines of JSON with these fields of what every command prints, except for those that print
-// something for other programs anyway.
+// TestJSON: -json makes lines of JSON with these fields of what every command prints, except for
+// those that print something for other programs anyway.
 func TestJSON(t *testing.T) {
 	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
 	const texts = "hello world\nParis.\n"
@@ -169,7 +169,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestOneAnswer: with a prompt a chat is one answer, and the command does not read the standard input.
+// TestOneAnswer: with a prompt a chat is one answer, and the command does not read the standard
+// input.
 func TestOneAnswer(t *testing.T) {
 	for _, flags := range []string{"-chat", "-system=x", "-chat -json"} {
 		in := strings.NewReader("Bye\n")

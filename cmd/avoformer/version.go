@@ -26,8 +26,8 @@ type versionInfo struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Kernels  string `json:"kernels"`
-	// Features are features beyond the tier that kernels use. Refused are features that the operating system does not
-	// permit.
+	// Features are features beyond the tier that kernels use. Refused are features that the
+	// operating system does not permit.
 	Features []string  `json:"features"`
 	Refused  []string  `json:"refused,omitempty"`
 	CPUs     int       `json:"cpus"` // that Go uses: GOMAXPROCS

@@ -37,7 +37,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningOfTokenizer: info and other commands say that the class of a folder builds another tokenizer than tokenizer.json has.
+// TestWarningOfTokenizer: info and other commands say that the class of a folder builds another
+// tokenizer than tokenizer.json has.
 func TestWarningOfTokenizer(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(testdata+"rerank-judge")); err != nil {
@@ -59,7 +60,8 @@ func TestWarningOfTokenizer(t *testing.T) {
 	}
 }
 
-// TestSchemaWarnings: warnings name, by path, the keywords of a schema that the text may break. The text follows all other keywords.
+// TestSchemaWarnings: warnings name, by path, the keywords of a schema that the text may break. The
+// text follows all other keywords.
 func TestSchemaWarnings(t *testing.T) {
 	schema := filepath.Join(t.TempDir(), "schema.json")
 	generate := func(source string) (code int, out, stderr string) {
@@ -83,8 +85,8 @@ func TestSchemaWarnings(t *testing.T) {
 	}
 }
 
-// TestControlCharacters: a NUL in a line is part of its text, as in a JSON string, and told once; a binary file is an
-// error before anything is computed.
+// TestControlCharacters: a NUL in a line is part of its text, as in a JSON string, and told once; a
+// binary file is an error before anything is computed.
 func TestControlCharacters(t *testing.T) {
 	code, lines, stderr := call(t, "the cat\na\x00b\n\x01\n", "embed", "-input", "lines", testdata+"embed")
 	if code != 0 || strings.Count(stderr, "warning") != 1 || !strings.Contains(stderr, "line 2 holds control characters") {

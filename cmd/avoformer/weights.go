@@ -32,7 +32,8 @@ func setWeights(o *models.Options, value string) (err error) {
 	return err
 }
 
-// parseWeights returns the format that a -weights flag names, and the formats for weights whose names match a pattern.
+// parseWeights returns the format that a -weights flag names, and the formats for weights whose
+// names match a pattern.
 func parseWeights(value string) (format kernels.Format, formats []models.NamedFormat, err error) {
 	for i, part := range strings.Split(value, ",") {
 		pattern, name := "", part
@@ -108,7 +109,8 @@ func (a *adapters) list() (list []models.Adapter, err error) {
 	return list, nil
 }
 
-// adapter returns the adapter that DIR[=SCALE], the value of a flag, describes. It pulls an adapter of the hub.
+// adapter returns the adapter that DIR[=SCALE], the value of a flag, describes. It pulls an adapter
+// of the hub.
 func (a *app) adapter(flag, name string) (one models.Adapter, err error) {
 	if at := strings.LastIndexByte(name, '='); at >= 0 {
 		if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
@@ -158,7 +160,8 @@ const cacheUsage = "`format` of the keys and values of the tokens so far: f32, b
 
 const promptsUsage = "`format` of a second copy of the weights, for computing prompts: int8, or with weights of f32, bf16 or f16 also blocks or bf16_fast; int8 takes one byte more per weight; default: no second copy"
 
-// parsePrompts returns the format that a -prompts flag names. Without the flag it is float32, which is not a copy.
+// parsePrompts returns the format that a -prompts flag names. Without the flag it is float32, which
+// is not a copy.
 func parsePrompts(value string) (kernels.Format, error) {
 	if value == "" {
 		return kernels.FormatF32, nil

@@ -1,10 +1,10 @@
-// Attention draws what the translator looks at: for each French word, how much
-// attention it pays to each English word, as an SVG heat map.
+// Attention draws what the translator looks at: for each French word, how much attention it pays to
+// each English word, as an SVG heat map.
 //
 //	$ go run ./examples/attention -o attention.svg "ninety-seven thousand two hundred and eighty-one"
 //
-// The weights are those of the decoder's cross-attention, averaged over its
-// heads; -layer and -head choose others.
+// The weights are those of the decoder's cross-attention, averaged over its heads; -layer and -head
+// choose others.
 package main
 
 import (
@@ -92,8 +92,8 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 	if err := t.Model.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		return nil, err
 	}
-	// Each step of decoding has one query: the weights, [1, heads, 1, source],
-	// tell where the model looks while it chooses the next word.
+	// Each step of decoding has one query: the weights, [1, heads, 1, source], tell where the model
+	// looks while it chooses the next word.
 	name := fmt.Sprintf("transformer.decoder.layers.%d.multihead_attn.weights", layer)
 	ws.Trace = func(n string, values []float32, _ ...int) {
 		if n != name {
@@ -118,8 +118,8 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 	return m, nil
 }
 
-// draw writes the map as SVG: a row for each French word, a column for each
-// English one, the darker the more attention.
+// draw writes the map as SVG: a row for each French word, a column for each English one, the darker
+// the more attention.
 func (m *heatMap) draw(w io.Writer) {
 	const cell, left, top, margin = 34, 120, 100, 16
 	width := left + cell*len(m.english) + 70

@@ -1,9 +1,8 @@
-// Package numbers translates English number words to French with a small
-// trained transformer that is embedded in the program: the model and the text
-// handling that the other examples share.
+// Package numbers translates English number words to French with a small trained transformer that
+// is embedded in the program: the model and the text handling that the other examples share.
 //
-// The model is a torch.nn.Transformer of 675,744 parameters (2 + 2 layers of
-// width 128, 4 heads), trained on the numbers from 0 to 999,999.
+// The model is a torch.nn.Transformer of 675,744 parameters (2 + 2 layers of width 128, 4 heads),
+// trained on the numbers from 0 to 999,999.
 package numbers
 
 import (
@@ -36,8 +35,8 @@ var names = classic.Seq2SeqNames{
 	Generator: "generator.",
 }
 
-// Translator is the model with its vocabularies. It may be shared by goroutines
-// that have a workspace each.
+// Translator is the model with its vocabularies. It may be shared by goroutines that have a
+// workspace each.
 type Translator struct {
 	Model    *classic.Seq2Seq
 	Source   []string // English words by token
@@ -99,9 +98,8 @@ func newIn(metadata map[string]string, w transformer.Weights, pack transformer.C
 	return t, err
 }
 
-// Tokens returns the model's input for text: its words, then the end token.
-// Everything but letters separates words; letters and digits that the model has
-// not learned are an error.
+// Tokens returns the model's input for text: its words, then the end token. Everything but letters
+// separates words; letters and digits that the model has not learned are an error.
 func (t *Translator) Tokens(text string) ([]int, error) {
 	var tokens []int
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {

@@ -52,8 +52,8 @@ func sample[T any](all []T) []T {
 	return some
 }
 
-// TestTable translates every phrase of the table that came with the model, and
-// expects what PyTorch made of it.
+// TestTable translates every phrase of the table that came with the model, and expects what PyTorch
+// made of it.
 func TestTable(t *testing.T) {
 	rows := table(t)
 	eachTier(t, func(t *testing.T) {
@@ -113,8 +113,8 @@ func misread(t *testing.T, translator *Translator, rows [][]string) (wrong []str
 	return wrong
 }
 
-// table returns the table that came with the model: number, English, the model's French, right French;
-// a part of it where time is short.
+// table returns the table that came with the model: number, English, the model's French, right
+// French; a part of it where time is short.
 func table(t *testing.T) [][]string {
 	f, err := os.Open("testdata/numbers-en-fr.tsv")
 	if err != nil {
@@ -171,12 +171,12 @@ func TestEnglish(t *testing.T) {
 	}
 }
 
-// logitTolerance is the error allowed in a logit. Logits are within about 30
-// of 0; the largest error seen was 5e-6.
+// logitTolerance is the error allowed in a logit. Logits are within about 30 of 0; the largest
+// error seen was 5e-6.
 const logitTolerance = 3e-5
 
-// TestNaive translates random numbers, and compares tokens and the logits of
-// every step with the float64 twin.
+// TestNaive translates random numbers, and compares tokens and the logits of every step with the
+// float64 twin.
 func TestNaive(t *testing.T) {
 	count := 300
 	if testing.Short() {
@@ -258,8 +258,7 @@ func TestNaive(t *testing.T) {
 	})
 }
 
-// compare reports logits off by more than the tolerance, and returns the
-// largest error.
+// compare reports logits off by more than the tolerance, and returns the largest error.
 func compare(t *testing.T, what string, got []float32, want []float64) float64 {
 	t.Helper()
 	worst := 0.0
@@ -273,8 +272,8 @@ func compare(t *testing.T, what string, got []float32, want []float64) float64 {
 	return worst
 }
 
-// TestEveryWeightCounts changes one weight of each tensor of the model in turn,
-// and expects other logits.
+// TestEveryWeightCounts changes one weight of each tensor of the model in turn, and expects other
+// logits.
 func TestEveryWeightCounts(t *testing.T) {
 	f, err := safetensors.Parse(file)
 	if err != nil {
@@ -302,8 +301,8 @@ func TestEveryWeightCounts(t *testing.T) {
 	}
 	for _, name := range names {
 		x := original[name].Data
-		// A single weight may have no effect on an input: its unit may be off, or
-		// its token absent. So several of each tensor get a try.
+		// A single weight may have no effect on an input: its unit may be off, or its token absent.
+		// So several of each tensor get a try.
 		const tries = 64
 		changes := false
 		for k := 0; k < tries && !changes; k++ {
@@ -317,8 +316,8 @@ func TestEveryWeightCounts(t *testing.T) {
 			changes = !slices.Equal(logits(t, changed.Model, source, target), want)
 			x[i] = old
 		}
-		// The keys' biases move all scores of a query alike, which softmax does
-		// not see, but they are packed with other rows.
+		// The keys' biases move all scores of a query alike, which softmax does not see, but they
+		// are packed with other rows.
 		if !changes {
 			t.Errorf("no weight of %s changes a logit", name)
 		}
@@ -392,8 +391,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBeam searches with several hypotheses, which share the memory of one
-// source, and expects nothing less likely than the greedy translation.
+// TestBeam searches with several hypotheses, which share the memory of one source, and expects
+// nothing less likely than the greedy translation.
 func TestBeam(t *testing.T) {
 	translator, ws := load(t), new(transformer.Workspace)
 	m := translator.Model
@@ -450,8 +449,7 @@ func TestGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSteadyState bounds what a step of decoding allocates once its buffers
-// have grown.
+// TestSteadyState bounds what a step of decoding allocates once its buffers have grown.
 func TestSteadyState(t *testing.T) {
 	translator, ws := load(t), new(transformer.Workspace)
 	m := translator.Model

@@ -1,11 +1,11 @@
-// Shapes walks through multi-head attention and prints the shape of every step,
-// for 64 sequences of 10 rows, width 512 and 8 heads:
+// Shapes walks through multi-head attention and prints the shape of every step, for 64 sequences of
+// 10 rows, width 512 and 8 heads:
 //
 //	$ go run ./examples/shapes
 //
-// It computes the attention twice: step by step with the kernels, as a tutorial
-// would, and with one call of package transformer, which does the same without
-// copies between the steps. The results agree.
+// It computes the attention twice: step by step with the kernels, as a tutorial would, and with one
+// call of package transformer, which does the same without copies between the steps. The results
+// agree.
 package main
 
 import (
@@ -66,8 +66,8 @@ func run(w io.Writer) error {
 	}
 
 	// 2. Split the width into heads. Nothing moves: row i of head h of a sequence
-	// is headD elements at i*dim + h*headD, and kernels take the distance dim
-	// between rows as an argument.
+	// is headD elements at i*dim + h*headD, and kernels take the distance dim between rows as an
+	// argument.
 	fmt.Fprintln(w, "query, key, value, split     ", []int{batch, heads, length, headD})
 
 	// 3. Scores: each query times each key, over the square root of the head's
@@ -118,8 +118,8 @@ func run(w io.Writer) error {
 	return nil
 }
 
-// each calls f for every head: at is where its first row starts, head counts
-// the heads of all sequences.
+// each calls f for every head: at is where its first row starts, head counts the heads of all
+// sequences.
 func each(f func(at, head int)) {
 	for b := range batch {
 		for h := range heads {

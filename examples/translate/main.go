@@ -3,10 +3,10 @@
 //	$ go run ./examples/translate "ninety-seven thousand two hundred and eighty-one"
 //	quatre-vingt-dix-sept mille deux cent quatre-vingt-un
 //
-// Without an argument it reads lines from standard input and prints one line of
-// French for each. A line that it cannot read gives an empty line and a message
-// on standard error, and the exit status is 1. With -v it tells on standard
-// error which kernels ran and how long a token took, also in pure Go.
+// Without an argument it reads lines from standard input and prints one line of French for each. A
+// line that it cannot read gives an empty line and a message on standard error, and the exit status
+// is 1. With -v it tells on standard error which kernels ran and how long a token took, also in
+// pure Go.
 package main
 
 import (
@@ -85,8 +85,8 @@ type program struct {
 	last       string // the last line that was translated
 }
 
-// lines translates line by line. A bad line is reported and counted as failed;
-// the error is one of reading or writing.
+// lines translates line by line. A bad line is reported and counted as failed; the error is one of
+// reading or writing.
 func (p *program) lines(r io.Reader, w io.Writer) error {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
@@ -113,8 +113,8 @@ func (p *program) lines(r io.Reader, w io.Writer) error {
 	}
 }
 
-// readLine reads a line, and keeps no more of it than any number needs. A
-// longer line is an error, but only for that line.
+// readLine reads a line, and keeps no more of it than any number needs. A longer line is an error,
+// but only for that line.
 func readLine(r *bufio.Reader) (string, error) {
 	const longest = 1 << 16
 	var line []byte
@@ -137,8 +137,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// report tells the time per token of the last translation on the active tier
-// and in pure Go.
+// report tells the time per token of the last translation on the active tier and in pure Go.
 func (p *program) report() error {
 	if p.last == "" {
 		return nil
@@ -165,8 +164,8 @@ func (p *program) report() error {
 	return nil
 }
 
-// time returns the time per step of decoding, loading and warming up excluded, the
-// encoder's pass included.
+// time returns the time per step of decoding, loading and warming up excluded, the encoder's pass
+// included.
 func (p *program) time(t *numbers.Translator) (time.Duration, error) {
 	if _, _, err := t.Translate(&p.ws, p.last); err != nil {
 		return 0, err

@@ -1,5 +1,6 @@
-// Package account decides how the fields of the files next to config.json are treated. A field is read, has no effect, has the
-// meaning of its default, or is an error that names it. A field that no class of the Python libraries has gives a warning.
+// Package account decides how the fields of the files next to config.json are treated. A field is
+// read, has no effect, has the meaning of its default, or is an error that names it. A field that
+// no class of the Python libraries has gives a warning.
 package account
 
 import (
@@ -27,9 +28,10 @@ func Tags(of any) map[string]bool {
 	return tags
 }
 
-// Settle goes through the fields of a file: those that are read, and those in idle, which have no effect here, need nothing.
-// Fields that the class does not have are warnings, and an error where the class refuses them too.
-// An error has a field and matches fault.ErrConfig; its caller adds the file.
+// Settle goes through the fields of a file: those that are read, and those in idle, which have no
+// effect here, need nothing. Fields that the class does not have are warnings, and an error where
+// the class refuses them too. An error has a field and matches fault.ErrConfig; its caller adds the
+// file.
 func Settle(c pyclass.Class, fields map[string]json.RawMessage, read map[string]bool, idle []string) (warnings []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if read[name] || slices.Contains(idle, name) || strings.HasPrefix(name, "_") {

@@ -1,37 +1,34 @@
-// Package approx holds the constants of the functions that kernels evaluates:
-// range reductions and polynomial coefficients, the same for the assembly and
-// for the pure Go path.
+// Package approx holds the constants of the functions that kernels evaluates: range reductions and
+// polynomial coefficients, the same for the assembly and for the pure Go path.
 //
 // # exp
 //
-// exp(x) = 2^(x*log2(e)) = 2^n * 2^f, n the nearest integer. Adding RoundBias
-// to x*log2(e) rounds it to an integer, which then is in the low bits of
-// the sum; taking RoundBias away again leaves n, and f = x*Log2E - n in one
-// fused step is exact except for the last bit. Log2E is off by 2^-26 relatively,
-// which matters for exp itself, where |x| reaches 104: it adds x*Log2ELow. A
-// softmax may leave that out: its arguments are differences x - max, and an
-// error of 1.4e-8*|x-max|*exp(x-max) is below 2^-25 of the row's maximum.
+// exp(x) = 2^(x*log2(e)) = 2^n * 2^f, n the nearest integer. Adding RoundBias to x*log2(e) rounds
+// it to an integer, which then is in the low bits of the sum; taking RoundBias away again leaves n,
+// and f = x*Log2E - n in one fused step is exact except for the last bit. Log2E is off by 2^-26
+// relatively, which matters for exp itself, where |x| reaches 104: it adds x*Log2ELow. A softmax
+// may leave that out: its arguments are differences x - max, and an error of
+// 1.4e-8*|x-max|*exp(x-max) is below 2^-25 of the row's maximum.
 //
-// In exp itself 2^f is a polynomial, Exp2. Elsewhere, n is the nearest multiple of 1/8:
-// 2^n comes from a table of eight, Exp2Eighths, and 2^f is 1 + f*Exp2EighthM1 for |f| <= 1/16.
-// Every machine looks up eight numbers, so every machine computes the same.
+// In exp itself 2^f is a polynomial, Exp2. Elsewhere, n is the nearest multiple of 1/8: 2^n comes
+// from a table of eight, Exp2Eighths, and 2^f is 1 + f*Exp2EighthM1 for |f| <= 1/16. Every machine
+// looks up eight numbers, so every machine computes the same.
 //
 // # The error function
 //
-// GELU is x*Phi(x) and Phi(x) = 1/2 + x*P(x^2): one even polynomial over the
-// whole range in which Phi is neither 0 nor 1 in float32, without a division
-// or an exponential. In powers of x^2 its terms would cancel (they reach e^14);
-// in powers of x^2 - centre, with the centre in the middle of the range, their
-// sizes add up to no more than P(0). Beyond the clamp Phi is 0 or 1 exactly.
+// GELU is x*Phi(x) and Phi(x) = 1/2 + x*P(x^2): one even polynomial over the whole range in which
+// Phi is neither 0 nor 1 in float32, without a division or an exponential. In powers of x^2 its
+// terms would cancel (they reach e^14); in powers of x^2 - centre, with the centre in the middle of
+// the range, their sizes add up to no more than P(0). Beyond the clamp Phi is 0 or 1 exactly.
 // erf(x) = x*Q(x^2) likewise.
 //
 // # tanh
 //
-// tanh(x) = E/(E+2) with E = e^(2x) - 1 = 2^n*(2^f - 1) + (2^n - 1), whose first
-// part comes from Exp2M1, so that nothing cancels near 0.
+// tanh(x) = E/(E+2) with E = e^(2x) - 1 = 2^n*(2^f - 1) + (2^n - 1), whose first part comes from
+// Exp2M1, so that nothing cancels near 0.
 //
-// Coefficients are in ascending order and are found by gen, a Remez exchange
-// that rounds one coefficient after the other to float32.
+// Coefficients are in ascending order and are found by gen, a Remez exchange that rounds one
+// coefficient after the other to float32.
 package approx
 
 //go:generate go run ./gen -o coefficients.go
@@ -44,8 +41,8 @@ const (
 	// RoundBias is 1.5*2^23. A float32 of that size has no fraction bits.
 	RoundBias float32 = 0x1.8p+23
 
-	// Results of exp outside [ExpMin, ExpMax] are 0 and +Inf after rounding;
-	// clamping to a little more keeps 2^n in reach of the scaling.
+	// Results of exp outside [ExpMin, ExpMax] are 0 and +Inf after rounding; clamping to a little
+	// more keeps 2^n in reach of the scaling.
 	ExpMin float32 = -104
 	ExpMax float32 = 89
 

@@ -1,5 +1,5 @@
-// Package check has the errors of package transformer and of those built on it, and the
-// checks that they share.
+// Package check has the errors of package transformer and of those built on it, and the checks that
+// they share.
 package check
 
 import (

@@ -30,7 +30,8 @@ func Option(name string, value any, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrOption, Field: name, Value: Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
 }
 
-// Between returns an error about the option called name unless it is at least least and at most most.
+// Between returns an error about the option called name unless it is at least least and at most
+// most.
 func Between(name string, has, least, most float64) error {
 	switch {
 	case has >= least && has <= most:

@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Finite returns a fault.ErrNotFinite that names the first NaN or infinity of x, or nil if all elements are finite.
+// Finite returns a fault.ErrNotFinite that names the first NaN or infinity of x, or nil if all
+// elements are finite.
 func Finite(x []float32) error {
 	return first(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
@@ -36,8 +37,8 @@ func first(x []float32, bad func(v float64) bool) error {
 	return nil
 }
 
-// allFinite reports whether all of x are certainly finite: a finite sum has finite terms only. It is false too where
-// large numbers overflow in the sum.
+// allFinite reports whether all of x are certainly finite: a finite sum has finite terms only. It
+// is false too where large numbers overflow in the sum.
 func allFinite(x []float32) bool {
 	var a, b, c, d float32 // which do not wait for each other
 	for ; len(x) >= 8; x = x[8:] {

@@ -9,15 +9,13 @@ import (
 	"unsafe"
 )
 
-// canary, plus the number of the buffer, fills memory that belongs to no
-// operand. As a float32 it is a NaN, so that an element read by mistake spoils
-// the result. Two buffers differ, so that canaries copied from one to the other
-// are found.
+// canary, plus the number of the buffer, fills memory that belongs to no operand. As a float32 it
+// is a NaN, so that an element read by mistake spoils the result. Two buffers differ, so that
+// canaries copied from one to the other are found.
 const canary = 0xffd5a500
 
-// Buffer is memory whose neighbours on both sides may be neither read nor
-// written. Where the system offers no such pages, the neighbours are canaries,
-// which only show what was written.
+// Buffer is memory whose neighbours on both sides may be neither read nor written. Where the system
+// offers no such pages, the neighbours are canaries, which only show what was written.
 type Buffer struct {
 	data     []byte // between the guards
 	margin   int    // canaries at each end of data, in place of guards
@@ -60,8 +58,8 @@ func (b *Buffer) Fill() {
 
 // Placement says where in a buffer a slice lies.
 type Placement struct {
-	// Front puts the slice after the page in front of it; otherwise it ends
-	// before the page that follows.
+	// Front puts the slice after the page in front of it; otherwise it ends before the page that
+	// follows.
 	Front bool
 	// Distance is the number of bytes between the slice and that page.
 	Distance int
@@ -95,8 +93,7 @@ func Place[T any](b *Buffer, p Placement, n int) []T {
 // Snapshot remembers the contents for Changed.
 func (b *Buffer) Snapshot() { copy(b.snapshot, b.data) }
 
-// Changed reports the bytes outside the given slices of the buffer that differ
-// from the snapshot.
+// Changed reports the bytes outside the given slices of the buffer that differ from the snapshot.
 func (b *Buffer) Changed(except ...[]byte) error {
 	if string(b.data) == string(b.snapshot) {
 		return nil
@@ -150,8 +147,8 @@ func (f *Fault) Error() string { return fmt.Sprintf("fault at %#x: %v", f.Addr, 
 
 func (f *Fault) Unwrap() error { return f.err }
 
-// Try runs f and returns the panic in which it ends, or nil. A memory fault
-// is a panic here, a *[Fault], and not the end of the program.
+// Try runs f and returns the panic in which it ends, or nil. A memory fault is a panic here, a
+// *[Fault], and not the end of the program.
 func Try(f func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -9,11 +9,10 @@ import (
 	"unsafe"
 )
 
-// Call calls the assembly function fn with the given arguments, one of each
-// parameter's type, and returns its results. The error joins all that fn did to
-// the machine that a Go assembly function may not do (see the package's
-// comment). fn must be NOSPLIT, and its arguments and results must leave room
-// for a few canaries in 1024 bytes.
+// Call calls the assembly function fn with the given arguments, one of each parameter's type, and
+// returns its results. The error joins all that fn did to the machine that a Go assembly function
+// may not do (see the package's comment). fn must be NOSPLIT, and its arguments and results must
+// leave room for a few canaries in 1024 bytes.
 //
 // On architectures without a harness it calls fn as any Go function.
 func Call(fn any, args ...any) (results []any, err error) {
@@ -28,15 +27,15 @@ func Call(fn any, args ...any) (results []any, err error) {
 	return results, errors.Join(errs...)
 }
 
-// frame is the area below the return address in which ABI0 passes arguments
-// and results. Words past those are canaries.
+// frame is the area below the return address in which ABI0 passes arguments and results. Words past
+// those are canaries.
 type frame [frameWords]uintptr
 
 // frameWords is known to the assembly.
 const frameWords = 128
 
-// machine holds what the assembly set before the call and found after it. It
-// is one global because nothing else survives a wrong stack pointer.
+// machine holds what the assembly set before the call and found after it. It is one global because
+// nothing else survives a wrong stack pointer.
 var (
 	machineMu sync.Mutex
 	machine   state
@@ -79,8 +78,8 @@ const (
 	frameCanary = ^uintptr(0) / 0xff * 0xc5 // 0xc5c5…
 )
 
-// pack lays the arguments out as ABI0 does. It returns where the results will
-// be, and how many bytes it all takes.
+// pack lays the arguments out as ABI0 does. It returns where the results will be, and how many
+// bytes it all takes.
 func pack(f *frame, t reflect.Type, args []reflect.Value) (results []int, off int) {
 	align := func(n int) { off = (off + n - 1) &^ (n - 1) }
 	for i, a := range args {
@@ -104,9 +103,9 @@ func pack(f *frame, t reflect.Type, args []reflect.Value) (results []int, off in
 	return results, off
 }
 
-// entryABI0 finds where an assembly function begins. What a func value points
-// to is the wrapper that the linker puts before it, which turns Go's register
-// arguments into stack arguments: the function is what the wrapper calls.
+// entryABI0 finds where an assembly function begins. What a func value points to is the wrapper
+// that the linker puts before it, which turns Go's register arguments into stack arguments: the
+// function is what the wrapper calls.
 func entryABI0(fn reflect.Value) (uintptr, error) {
 	pc := fn.Pointer()
 	f := runtime.FuncForPC(pc)

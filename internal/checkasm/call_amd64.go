@@ -37,9 +37,8 @@ const tilePalette, tileColumns, tileRows, allTiles = 0, 16, 48, 8
 //lint:ignore U1000 the assembly calls it
 func xgetbv()
 
-// call copies f to the stack, fills every register but SP and BP with junk,
-// calls fn, and copies the arguments back. It notes in machine what it finds,
-// and puts right what is wrong.
+// call copies f to the stack, fills every register but SP and BP with junk, calls fn, and copies
+// the arguments back. It notes in machine what it finds, and puts right what is wrong.
 //
 //go:noescape
 func call(fn uintptr, f *frame)

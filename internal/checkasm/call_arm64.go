@@ -26,9 +26,8 @@ type state struct {
 // junkWord is what the assembly puts into registers.
 const junkWord = 0x5c5c5c5c5c5c5c5c
 
-// call copies f to the stack, fills every register that is the callee's with
-// junk, calls fn, and copies the arguments back. It notes in machine what it
-// finds, and puts right what is wrong.
+// call copies f to the stack, fills every register that is the callee's with junk, calls fn, and
+// copies the arguments back. It notes in machine what it finds, and puts right what is wrong.
 //
 //go:noescape
 func call(fn uintptr, f *frame)
@@ -57,8 +56,8 @@ func (s *state) verify() (errs []error) {
 		errs = append(errs, fmt.Errorf("clobbered the platform's register R18: %#x, was %#x", s.gotR18, s.r18))
 	}
 	if s.gotR27 != junkWord {
-		// The register is not forbidden, but a value there is lost when the assembler
-		// next turns one instruction into two.
+		// The register is not forbidden, but a value there is lost when the assembler next turns
+		// one instruction into two.
 		errs = append(errs, fmt.Errorf("clobbered the assembler's register R27: %#x, was %#x", s.gotR27, uintptr(junkWord)))
 	}
 	if s.gotFPCR != s.fpcr {

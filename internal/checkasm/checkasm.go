@@ -1,10 +1,9 @@
-// Package checkasm tests hand-written and generated assembly functions, like
-// dav1d's tool of the same name.
+// Package checkasm tests hand-written and generated assembly functions, like dav1d's tool of the
+// same name.
 //
-// A [Case] is one call of a function: its operands, where each lies in memory,
-// and a Go function that says what must come out. [Check] makes the call with
-// every operand in memory of its own between two pages that may not be touched,
-// surrounded by canaries, and reports
+// A [Case] is one call of a function: its operands, where each lies in memory, and a Go function
+// that says what must come out. [Check] makes the call with every operand in memory of its own
+// between two pages that may not be touched, surrounded by canaries, and reports
 //
 //   - a fault: a read or write outside the pages of an operand,
 //   - a canary that changed: a write outside an operand, or between its rows,
@@ -15,11 +14,11 @@
 //     register, the upper halves of vector registers, reserved registers, the
 //     stack above its arguments.
 //
-// The call itself goes straight to the ABI0 entry of the function, with every
-// register that it may not rely on filled with junk ([Call]).
+// The call itself goes straight to the ABI0 entry of the function, with every register that it may
+// not rely on filled with junk ([Call]).
 //
-// [Lengths] and [Placements] are the sweeps that find the usual mistakes.
-// Nothing here knows which package the functions come from.
+// [Lengths] and [Placements] are the sweeps that find the usual mistakes. Nothing here knows which
+// package the functions come from.
 package checkasm
 
 import (
@@ -32,18 +31,15 @@ import (
 	"unsafe"
 )
 
-// Operand is a slice argument of a [Case]: a vector, or a matrix with a gap
-// after each row.
+// Operand is a slice argument of a [Case]: a vector, or a matrix with a gap after each row.
 type Operand struct {
 	Name string
-	// Data holds the elements before the call, row by row and without gaps: a
-	// []T with T the function's element type.
+	// Data holds the elements before the call, row by row and without gaps: a []T with T the
+	// function's element type.
 	Data any
-	// Rows and Cols are the shape. If both are 0, the operand is one row with all
-	// of Data.
+	// Rows and Cols are the shape. If both are 0, the operand is one row with all of Data.
 	Rows, Cols int
-	// LD is the distance between the starts of two rows, at least Cols; 0
-	// stands for Cols.
+	// LD is the distance between the starts of two rows, at least Cols; 0 stands for Cols.
 	LD int
 	// Write is set where the function may change the elements.
 	Write bool
@@ -51,8 +47,8 @@ type Operand struct {
 	Scratch bool
 	// Nil passes a nil slice.
 	Nil bool
-	// Same makes the operand the very slice of the named earlier operand, for
-	// functions that work in place. Everything else here is then ignored.
+	// Same makes the operand the very slice of the named earlier operand, for functions that work
+	// in place. Everything else here is then ignored.
 	Same string
 	// At is where the slice lies between its guard pages.
 	At Placement
@@ -62,22 +58,21 @@ type Operand struct {
 type Case struct {
 	// Fn is the function under test.
 	Fn any
-	// Args are its arguments in order: an Operand for each slice, and a value
-	// of the parameter's type for every other.
+	// Args are its arguments in order: an Operand for each slice, and a value of the parameter's
+	// type for every other.
 	Args []any
-	// Want is a Go function of the same type. It is called with equal arguments;
-	// it leaves in its operands what Fn must leave in them, and returns what Fn
-	// must return.
+	// Want is a Go function of the same type. It is called with equal arguments; it leaves in its
+	// operands what Fn must leave in them, and returns what Fn must return.
 	Want any
-	// Close decides whether an element of a written float32 operand, or a
-	// float32 result, is close enough to what is wanted. Without it, and for
-	// other types, all bits must agree, except for NaNs, which are all the same.
+	// Close decides whether an element of a written float32 operand, or a float32 result, is close
+	// enough to what is wanted. Without it, and for other types, all bits must agree, except for
+	// NaNs, which are all the same.
 	Close func(got, want float32) bool
-	// Tiles fills the tiles of AMX with junk before the call, and wants Fn to leave the thread without tiles. The machine must have
-	// them, and the system have permitted them.
+	// Tiles fills the tiles of AMX with junk before the call, and wants Fn to leave the thread
+	// without tiles. The machine must have them, and the system have permitted them.
 	Tiles bool
-	// GoABI calls Fn as any Go function and does not look at registers: for Go
-	// code, which keeps them itself.
+	// GoABI calls Fn as any Go function and does not look at registers: for Go code, which keeps
+	// them itself.
 	GoABI bool
 }
 
@@ -90,8 +85,8 @@ type operand struct {
 	buf  *Buffer
 }
 
-// Check makes the call and returns an error that says what is wrong, or nil. The
-// buffers that it needs come from pool.
+// Check makes the call and returns an error that says what is wrong, or nil. The buffers that it
+// needs come from pool.
 func Check(pool *Pool, c Case) error {
 	fn := reflect.ValueOf(c.Fn)
 	if fn.Type().NumIn() != len(c.Args) {

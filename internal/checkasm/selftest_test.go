@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/internal/checkasm/broken"
 )
 
-// A mistake is a broken function and what the report on it must say, for all
-// lengths and placements taken together.
+// A mistake is a broken function and what the report on it must say, for all lengths and placements
+// taken together.
 type mistake struct {
 	name  string
 	fn    func(dst, x []float32)

@@ -37,7 +37,8 @@ var functions = []function{
 	{"Pow 0.7", func(x float64) float64 { return Pow(x, 0.7) }, func(x float64) float64 { return math.Pow(x, 0.7) }, 1, 1e6, 10},
 }
 
-// TestFunctions compares the functions with those of package math, which are off by one ULP, except for Pow.
+// TestFunctions compares the functions with those of package math, which are off by one ULP, except
+// for Pow.
 func TestFunctions(t *testing.T) {
 	for _, f := range functions {
 		r := rand.New(rand.NewPCG(1, 2))

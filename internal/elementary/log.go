@@ -22,7 +22,8 @@ func Log(x float64) float64 {
 
 // logParts returns the logarithm of a finite x > 0, and what its rounding leaves over.
 //
-// x = m*2^e with m in [sqrt(1/2), sqrt(2)), and log(m) = 2*artanh(s) with s = (m-1)/(m+1): a series in s^2 of at most 0.03.
+// x = m*2^e with m in [sqrt(1/2), sqrt(2)), and log(m) = 2*artanh(s) with s = (m-1)/(m+1): a series
+// in s^2 of at most 0.03.
 func logParts(x float64) (high, low float64) {
 	m, exponent := math.Frexp(x)
 	if m < math.Sqrt2/2 {

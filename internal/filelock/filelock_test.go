@@ -62,7 +62,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestUnlock: the lock is free at once, although a copy of the open file is left, as between a fork and what follows it.
+// TestUnlock: the lock is free at once, although a copy of the open file is left, as between a fork
+// and what follows it.
 func TestUnlock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
 	for range 2 {

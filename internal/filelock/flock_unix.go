@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// try reports whether f is locked now. A lock belongs to the open file, so that two of one
-// process exclude each other too.
+// try reports whether f is locked now. A lock belongs to the open file, so that two of one process
+// exclude each other too.
 func try(f *os.File) (bool, error) {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {

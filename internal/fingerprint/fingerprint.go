@@ -1,5 +1,5 @@
-// Package fingerprint composes and compares the short strings that stand for everything except the input that a
-// result depends on: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-5.
+// Package fingerprint composes and compares the short strings that stand for everything except the
+// input that a result depends on: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-5.
 package fingerprint
 
 import (
@@ -12,12 +12,14 @@ import (
 // digits are those of a digest that a fingerprint has: 80 bits.
 const digits = 20
 
-// New returns the fingerprint of a model whose files have a digest, in a format. Its version of the numerics is this program's.
+// New returns the fingerprint of a model whose files have a digest, in a format. Its version of the
+// numerics is this program's.
 func New(digest, format string) string {
 	return fmt.Sprintf("%s-%s-%d", digest[:digits], format, kernels.Numerics)
 }
 
-// Difference says in words how two fingerprints differ, "" if they do not. The first one is that of stored results.
+// Difference says in words how two fingerprints differ, "" if they do not. The first one is that of
+// stored results.
 func Difference(stored, now string) string {
 	if stored == now {
 		return ""

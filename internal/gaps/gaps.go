@@ -32,7 +32,8 @@ func (w *Watch) Token(i int) (first bool) {
 	return first
 }
 
-// End notes that a text has ended with an error, so that During does not wait for it. Err returns the last of these errors.
+// End notes that a text has ended with an error, so that During does not wait for it. Err returns
+// the last of these errors.
 func (w *Watch) End(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +47,8 @@ func (w *Watch) Err() error {
 	return w.ended
 }
 
-// During calls do, waits until each text has had another token, and returns the seconds of the gaps that overlap with do's run.
+// During calls do, waits until each text has had another token, and returns the seconds of the gaps
+// that overlap with do's run.
 func (w *Watch) During(do func()) (seconds []float64) {
 	begin := time.Now()
 	do()

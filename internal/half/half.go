@@ -1,6 +1,6 @@
-// Package half converts between float32 and the floating-point formats of 16 bits,
-// IEEE 754 binary16 and bfloat16, whose bits are in a uint16. Widening is
-// exact; narrowing rounds to nearest, ties to even.
+// Package half converts between float32 and the floating-point formats of 16 bits, IEEE 754
+// binary16 and bfloat16, whose bits are in a uint16. Widening is exact; narrowing rounds to
+// nearest, ties to even.
 package half
 
 import "math"
@@ -18,8 +18,8 @@ func Float16(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
 
-// ToFloat16 rounds to binary16. A number that exceeds 65504 by half a unit in the
-// last place or more becomes infinite; a NaN becomes a quiet NaN.
+// ToFloat16 rounds to binary16. A number that exceeds 65504 by half a unit in the last place or
+// more becomes infinite; a NaN becomes a quiet NaN.
 func ToFloat16(x float32) uint16 {
 	bits := math.Float32bits(x)
 	sign, abs := uint16(bits>>16&0x8000), bits&^(1<<31)

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// Folder returns the folder that holds a model's files: dir itself or, where dir is the
-// model's folder in the hub's cache, the snapshot that refs/main names.
+// Folder returns the folder that holds a model's files: dir itself or, where dir is the model's
+// folder in the hub's cache, the snapshot that refs/main names.
 func Folder(dir string) string {
 	ref, err := regular.ReadFile(os.DirFS(dir), "refs/main")
 	if err != nil {
@@ -19,8 +19,8 @@ func Folder(dir string) string {
 	return filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(ref))))
 }
 
-// Find returns the path of a model's files, a folder or a GGUF file: dir itself, or the snapshot that [Folder] returns. The error is that of
-// [Stat].
+// Find returns the path of a model's files, a folder or a GGUF file: dir itself, or the snapshot
+// that [Folder] returns. The error is that of [Stat].
 func Find(dir string) (path string, folder bool, err error) {
 	path = Folder(dir)
 	info, err := Stat(path)

@@ -38,8 +38,8 @@ func Repository(cache, name string) string {
 	return filepath.Join(cache, "models--"+strings.ReplaceAll(name, "/", "--"))
 }
 
-// NameOf returns the name of the model that a path in a cache leads into: "org/name" of .../models--org--name, of its snapshots
-// and of files in these; "" of other paths.
+// NameOf returns the name of the model that a path in a cache leads into: "org/name" of
+// .../models--org--name, of its snapshots and of files in these; "" of other paths.
 func NameOf(path string) string {
 	parts := strings.Split(filepath.ToSlash(path), "/")
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -54,8 +54,8 @@ func NameOf(path string) string {
 // split is the name of a part of a GGUF file: its number, from 1 on, and how many there are.
 var split = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.gguf$`) })
 
-// Parts returns the paths of all parts of a split GGUF file if path is one of them: x-00001-of-00002.gguf and
-// x-00002-of-00002.gguf. For any other file it returns only path.
+// Parts returns the paths of all parts of a split GGUF file if path is one of them:
+// x-00001-of-00002.gguf and x-00002-of-00002.gguf. For any other file it returns only path.
 func Parts(path string) []string {
 	m := split().FindStringSubmatch(path)
 	if m == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/avoformer/avoformer/internal/near"
 )
 
-// Models returns the models in a cache, sorted by their names. Without a cache, it returns no models.
+// Models returns the models in a cache, sorted by their names. Without a cache, it returns no
+// models.
 func Models(cache string) ([]string, error) {
 	entries, err := os.ReadDir(cache)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +32,9 @@ func Models(cache string) ([]string, error) {
 	return names, err
 }
 
-// Stat describes the folder or the GGUF file of a model at a path. If neither exists, the error matches
-// fs.ErrNotExist and says how to get the model from the hub, and which models in the cache have a similar name.
+// Stat describes the folder or the GGUF file of a model at a path. If neither exists, the error
+// matches fs.ErrNotExist and says how to get the model from the hub, and which models in the cache
+// have a similar name.
 func Stat(dir string) (fs.FileInfo, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,8 +64,8 @@ func (m missing) Error() string {
 	return fmt.Sprintf("%s; to download a model of the hub, use avoformer pull %s or hub.Pull in Go, or give the command %s%s", said, name, scheme, name)
 }
 
-// like is up to three models in the cache, or GGUF files of them, whose name is close to the last part of a path, the
-// closest first.
+// like is up to three models in the cache, or GGUF files of them, whose name is close to the last
+// part of a path, the closest first.
 func like(wanted string) []string {
 	cache, err := Cache()
 	if err != nil {

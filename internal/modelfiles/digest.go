@@ -16,9 +16,9 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Digest returns the SHA-256 of what `LC_ALL=C sha256sum` prints of files that are sorted by their names: a line for each,
-// of its SHA-256, two spaces and its name. Every byte is read, and several files at a time. A file that has another size or time
-// than when it was listed is an error.
+// Digest returns the SHA-256 of what `LC_ALL=C sha256sum` prints of files that are sorted by their
+// names: a line for each, of its SHA-256, two spaces and its name. Every byte is read, and several
+// files at a time. A file that has another size or time than when it was listed is an error.
 func Digest(ctx context.Context, files []File) (string, error) {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })

@@ -23,7 +23,8 @@ type File struct {
 	path string
 }
 
-// List lists the files that opening dir, a folder or a GGUF file, as a model reads, and those of adapters.
+// List lists the files that opening dir, a folder or a GGUF file, as a model reads, and those of
+// adapters.
 func List(dir string, adapters ...string) ([]File, error) {
 	files, err := at(dir, Folder)
 	if err != nil {
@@ -97,9 +98,9 @@ func Parts(path string) (files []File, err error) {
 	return files, nil
 }
 
-// Projector returns the path of the file with the encoder of images for the GGUF file at path: given, unless it is empty; else the only file of
-// the same folder whose name has mmproj in it, as llama.cpp's users name them. If there is none, or several, the error matches
-// fault.ErrOption.
+// Projector returns the path of the file with the encoder of images for the GGUF file at path:
+// given, unless it is empty; else the only file of the same folder whose name has mmproj in it, as
+// llama.cpp's users name them. If there is none, or several, the error matches fault.ErrOption.
 func Projector(path, given string) (string, error) {
 	const option = "Projector"
 	if given != "" {
@@ -124,7 +125,8 @@ func Projector(path, given string) (string, error) {
 	return "", check.Option(option, "", "several files next to %s have mmproj in their names: want one of %q", filepath.Base(path), found)
 }
 
-// regularFiles are those of the names that are regular files. Like the code that opens models, it ignores a link to nothing.
+// regularFiles are those of the names that are regular files. Like the code that opens models, it
+// ignores a link to nothing.
 func regularFiles(fsys fs.FS, names []string) (files []File, err error) {
 	for _, name := range names {
 		info, err := fs.Stat(fsys, name)

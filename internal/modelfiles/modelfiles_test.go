@@ -44,7 +44,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDigestNames: the same bytes under another name are another model, and adapters have names of their own.
+// TestDigestNames: the same bytes under another name are another model, and adapters have names of
+// their own.
 func TestDigestNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, names := range [][]string{{"adapter_config.json", "adapter_model.bin"}, {"adapter_config.json", "adapter_model.safetensors"}} {
@@ -68,7 +69,8 @@ func TestDigestNames(t *testing.T) {
 	}
 }
 
-// TestDigestChanged: a file that has changed since it was listed is an error, as is one that is gone.
+// TestDigestChanged: a file that has changed since it was listed is an error, as is one that is
+// gone.
 func TestDigestChanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.json")

@@ -1,5 +1,5 @@
-// Package modelstest has what tests of models share: the folders of tiny models in models/testdata, comparisons with what
-// transformers computes for them, and files that go wrong.
+// Package modelstest has what tests of models share: the folders of tiny models in models/testdata,
+// comparisons with what transformers computes for them, and files that go wrong.
 package modelstest
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// allowance is how many times the noise that a folder states for an output, the
-// difference between float32 and float64 there, may be the difference here.
+// allowance is how many times the noise that a folder states for an output, the difference between
+// float32 and float64 there, may be the difference here.
 const allowance = 20
 
 // Reporter is what a comparison needs of a *testing.T.

@@ -25,7 +25,8 @@ var (
 	Adapters = Testdata("adapters")
 )
 
-// Testdata returns a path below models/testdata, for the tests of package models and of the packages in models/internal.
+// Testdata returns a path below models/testdata, for the tests of package models and of the
+// packages in models/internal.
 func Testdata(path string) string {
 	for _, up := range []string{"testdata", "../../testdata"} {
 		if _, err := os.Stat(filepath.Join(up, "folders")); err == nil {
@@ -69,11 +70,13 @@ func With(m fstest.MapFS, name string, data []byte) fstest.MapFS {
 	return m
 }
 
-// alone is locked for writing by tests that measure memory, so that no other test runs meanwhile. All other tests lock it for reading.
+// alone is locked for writing by tests that measure memory, so that no other test runs meanwhile.
+// All other tests lock it for reading.
 var alone sync.RWMutex
 
-// Open loads a folder that may be anything, and uses the model if there is one. It reports panics, errors of no known kind, and
-// memory beyond a multiple of the files' size. A load that seems to take more while other tests run is measured again without them.
+// Open loads a folder that may be anything, and uses the model if there is one. It reports panics,
+// errors of no known kind, and memory beyond a multiple of the files' size. A load that seems to
+// take more while other tests run is measured again without them.
 func Open(t testing.TB, what string, m fstest.MapFS) error {
 	t.Helper()
 	size := 0
@@ -98,7 +101,8 @@ func Open(t testing.TB, what string, m fstest.MapFS) error {
 	return err
 }
 
-// opened returns the error of loading and using a folder, and the bytes that all goroutines allocated meanwhile.
+// opened returns the error of loading and using a folder, and the bytes that all goroutines
+// allocated meanwhile.
 func opened(t testing.TB, what string, m fstest.MapFS) (allocated uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -157,7 +161,8 @@ func use(m *models.Model) {
 	}
 }
 
-// RefusesFields opens a folder with each of some fields changed to a text of JSON, and wants errors that name the field.
+// RefusesFields opens a folder with each of some fields changed to a text of JSON, and wants errors
+// that name the field.
 func RefusesFields(t *testing.T, folder string, fields map[string]string) {
 	t.Helper()
 	for field, value := range fields {

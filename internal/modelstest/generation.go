@@ -34,7 +34,8 @@ func (e *Expected) generation(ws *models.Workspace, m *models.Model) {
 	e.Greedy(ws, m, memories)
 }
 
-// tiles are the pixels of the images of a text, [images, 3, height, width], each of which fills placeholders of image_input_ids.
+// tiles are the pixels of the images of a text, [images, 3, height, width], each of which fills
+// placeholders of image_input_ids.
 const tiles = "pixels"
 
 // reading compares the logits of a text with images.

@@ -148,8 +148,8 @@ func (e *Expected) speech(ws *models.Workspace, m *models.Model) {
 	}
 }
 
-// spectrograms compares what encoders of spectrograms give, each sound by itself and those of the same length together, and the logits of
-// tokens. Rows under padding are 0.
+// spectrograms compares what encoders of spectrograms give, each sound by itself and those of the
+// same length together, and the logits of tokens. Rows under padding are 0.
 func (e *Expected) spectrograms(ws *models.Workspace, m *models.Model) {
 	all, shape := e.Floats("input_features"), e.Shape("input_features") // [sounds, frames, features]
 	sounds, frames, bins := shape[0], shape[1], shape[2]
@@ -191,8 +191,8 @@ func (e *Expected) spectrograms(ws *models.Workspace, m *models.Model) {
 	}
 }
 
-// emissions compares the tokens that a transducer writes of hidden states, at once and handed over in pieces, each with the hidden state from which on it is
-// said and how many it is about.
+// emissions compares the tokens that a transducer writes of hidden states, at once and handed over
+// in pieces, each with the hidden state from which on it is said and how many it is about.
 func (e *Expected) emissions(ws *models.Workspace, m *models.Model, hidden []float32, sound int) {
 	name := "emissions_" + strconv.Itoa(sound)
 	frames, dim := e.Ints("frames")[sound], m.Audio.Dim()

@@ -1,7 +1,6 @@
-// Package naive computes the layers of package transformer one sequence at a
-// time, in float64, by the plain functions of kernels/ref: the twin that tests
-// compare each layer with. It takes nothing from the layers but configuration
-// and weights.
+// Package naive computes the layers of package transformer one sequence at a time, in float64, by
+// the plain functions of kernels/ref: the twin that tests compare each layer with. It takes nothing
+// from the layers but configuration and weights.
 package naive
 
 import (
@@ -88,8 +87,8 @@ func FeedForward(f *transformer.FeedForward, x []float64) []float64 {
 	return Linear(f.Down, h)
 }
 
-// MultiHeadAttention returns the attention of rows x to rows kv, and the weights,
-// [heads, queries, keys].
+// MultiHeadAttention returns the attention of rows x to rows kv, and the weights, [heads, queries,
+// keys].
 func MultiHeadAttention(a *transformer.MultiHeadAttention, x, kv []float64, visible Visible) (out, weights []float64) {
 	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	var q, k, v matrix

@@ -3,8 +3,9 @@ package near
 
 import "strings"
 
-// Closest returns the name that the fewest changed, missing, added or exchanged letters turn the given one into. Their number
-// must be at most two and less than half of the letters; "" if there is no such name.
+// Closest returns the name that the fewest changed, missing, added or exchanged letters turn the
+// given one into. Their number must be at most two and less than half of the letters; "" if there
+// is no such name.
 func Closest(word string, names []string) string {
 	best, least := "", min(3, (len(word)+1)/2)
 	for _, n := range names {
@@ -15,7 +16,8 @@ func Closest(word string, names []string) string {
 	return best
 }
 
-// Distance is that of Damerau and Levenshtein, of neighbours exchanged at most once (optimal string alignment).
+// Distance is that of Damerau and Levenshtein, of neighbours exchanged at most once (optimal string
+// alignment).
 func Distance(a, b string) int {
 	var before []int
 	row := make([]int, len(b)+1)

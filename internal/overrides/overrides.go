@@ -1,5 +1,5 @@
-// Package overrides has the options of sampling that generation_config.json and the requests of HTTP protocols state under the
-// same names.
+// Package overrides has the options of sampling that generation_config.json and the requests of
+// HTTP protocols state under the same names.
 package overrides
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/generation"
 )
 
-// Sampling has the options that a file or a request states, under the names of the fields of generation.Sampling. nil leaves an option
-// as it is.
+// Sampling has the options that a file or a request states, under the names of the fields of
+// generation.Sampling. nil leaves an option as it is.
 type Sampling struct {
 	Temperature *float64 `json:"temperature"`
 	TopK        *int     `json:"top_k"`
@@ -37,8 +37,8 @@ func (s *Sampling) Apply(o *generation.Sampling) {
 	set(&o.TypicalP, part(s.TypicalP))
 }
 
-// Check returns an error for a number outside its range, or nil. The error's Field is the name of the option in files and
-// requests. A negative number of tokens means all of them.
+// Check returns an error for a number outside its range, or nil. The error's Field is the name of
+// the option in files and requests. A negative number of tokens means all of them.
 func (s *Sampling) Check() *fault.Error {
 	var o generation.Sampling
 	s.Apply(&o)
@@ -57,7 +57,8 @@ func (s *Sampling) Check() *fault.Error {
 // Any reports whether something is stated.
 func (s *Sampling) Any() bool { return *s != Sampling{} }
 
-// part returns what generation.Sampling has for a probability that is stated: there, 0 means that there is none.
+// part returns what generation.Sampling has for a probability that is stated: there, 0 means that
+// there is none.
 func part(p *float64) *float64 {
 	if p != nil && *p == 0 {
 		zero := generation.ZeroP

@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/generation"
 )
 
-// TestSampling: each option of generation.Sampling has a name, is applied, and is checked under that name. A seed is not among them.
+// TestSampling: each option of generation.Sampling has a name, is applied, and is checked under
+// that name. A seed is not among them.
 func TestSampling(t *testing.T) {
 	options := reflect.TypeFor[generation.Sampling]()
 	for i := range options.NumField() {

@@ -1,5 +1,5 @@
-// Package peerenv makes the environment in which other libraries are measured: the variables by which
-// a machine's owner holds such libraries back, or works around an old one, do not reach them.
+// Package peerenv makes the environment in which other libraries are measured: the variables by
+// which a machine's owner holds such libraries back, or works around an old one, do not reach them.
 package peerenv
 
 import (
@@ -52,7 +52,8 @@ func Of(environ []string) Environment {
 // Here is [Of] this process's environment.
 func Here() Environment { return Of(os.Environ()) }
 
-// Notes returns one line about the variables that other libraries do not see, and one about those that they see on request.
+// Notes returns one line about the variables that other libraries do not see, and one about those
+// that they see on request.
 func (e Environment) Notes() []string {
 	var notes []string
 	if len(e.dropped) > 0 {

@@ -1,5 +1,6 @@
-// Package pyclass holds the fields of the classes of transformers, peft and sentence-transformers that read the files of a model's
-// folder, and their defaults. The table is written by scripts/configs/classes.py and embedded; a class is parsed when it is asked for.
+// Package pyclass holds the fields of the classes of transformers, peft and sentence-transformers
+// that read the files of a model's folder, and their defaults. The table is written by
+// scripts/configs/classes.py and embedded; a class is parsed when it is asked for.
 package pyclass
 
 import (
@@ -34,7 +35,8 @@ const (
 	Without        Reading = "without"         // not at all: the class is written in Python
 )
 
-// Config returns the class of config.json for a model_type, or nil. It has the fields that are not in Table("config base").
+// Config returns the class of config.json for a model_type, or nil. It has the fields that are not
+// in Table("config base").
 func Config(modelType string) *Class { return find("config " + modelType) }
 
 // ConfigTypes returns the model_types that Config knows.
@@ -56,7 +58,8 @@ func File(class string) Class {
 	return Class{}
 }
 
-// Tokenizer returns the class of tokenizers with a name, or nil. It has the fields that are not in Table("tokenizer base").
+// Tokenizer returns the class of tokenizers with a name, or nil. It has the fields that are not in
+// Table("tokenizer base").
 func Tokenizer(class string) *Class { return find("tokenizer " + class) }
 
 // Table returns the values of a section that does not describe a class, by their names.

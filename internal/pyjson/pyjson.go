@@ -1,5 +1,5 @@
-// Package pyjson reads JSON files into Go's structs as Python's json module does, and
-// therefore as transformers and sentence-transformers do.
+// Package pyjson reads JSON files into Go's structs as Python's json module does, and therefore as
+// transformers and sentence-transformers do.
 //
 // It differs from encoding/json in points that matter for models:
 //
@@ -11,8 +11,9 @@
 //   - invalid UTF-8 is an error, as in Python, and a list must have the length of the array that
 //     it goes into.
 //
-// Text after the value and a byte order mark are errors, as in both. Only in this package, the escape
-// of half a surrogate pair is an error, because no valid text can be made of it. Python accepts it.
+// Text after the value and a byte order mark are errors, as in both. Only in this package, the
+// escape of half a surrogate pair is an error, because no valid text can be made of it. Python
+// accepts it.
 package pyjson
 
 import (
@@ -40,9 +41,9 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("%s%s, want %v", at, e.Have, e.Want)
 }
 
-// Unmarshal fills the value that into points to from text. Structs keep the values of fields that text
-// does not have, or has as null. Types may be booleans, integers, floats, strings, structs, slices,
-// arrays, maps from strings, pointers, json.RawMessage, other implementations of
+// Unmarshal fills the value that into points to from text. Structs keep the values of fields that
+// text does not have, or has as null. Types may be booleans, integers, floats, strings, structs,
+// slices, arrays, maps from strings, pointers, json.RawMessage, other implementations of
 // json.Unmarshaler, and any, which is filled as by encoding/json.
 func Unmarshal(text []byte, into any) error {
 	if err := valid(text); err != nil {
@@ -52,8 +53,8 @@ func Unmarshal(text []byte, into any) error {
 	return r.decode(reflect.ValueOf(into).Elem())
 }
 
-// Members calls f for each member of the object that text is, in their order and with all
-// values of a key that occurs twice. It stops at the first error.
+// Members calls f for each member of the object that text is, in their order and with all values of
+// a key that occurs twice. It stops at the first error.
 func Members(text []byte, f func(key string, value json.RawMessage) error) error {
 	if err := valid(text); err != nil {
 		return err

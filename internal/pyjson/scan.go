@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// ErrSyntax is text that Python's json does not read as one value, or one that is nested too
-// deeply or has half of a surrogate pair.
+// ErrSyntax is text that Python's json does not read as one value, or one that is nested too deeply
+// or has half of a surrogate pair.
 var ErrSyntax = errors.New("malformed JSON")
 
 // maxDepth is the most arrays and objects inside each other; Python's limit is near.

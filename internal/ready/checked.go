@@ -8,14 +8,15 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// The checksums of a file are compared once for each start of the machine: a comparison reads the whole file, which takes as long as a token of the
-// model. A second file next to it then holds its stamp, which any later change of the file changes.
+// The checksums of a file are compared once for each start of the machine: a comparison reads the
+// whole file, which takes as long as a token of the model. A second file next to it then holds its
+// stamp, which any later change of the file changes.
 
 // checkedExt ends the name of the file beside a file whose checksums were right.
 const checkedExt = ".checked"
 
-// settled is how long a file must be unchanged before its stamp counts: the clock of the file system is coarse, and a change in the same tick
-// would keep the stamp.
+// settled is how long a file must be unchanged before its stamp counts: the clock of the file
+// system is coarse, and a change in the same tick would keep the stamp.
 var settled = 2 * time.Second
 
 // isChecked reports whether the checksums of a file were found right since its last change.

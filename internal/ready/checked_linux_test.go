@@ -18,7 +18,8 @@ func forget() {
 	known.files = nil
 }
 
-// TestChecked: checksums are compared once, and again after any change, also one that keeps size and modification time.
+// TestChecked: checksums are compared once, and again after any change, also one that keeps size
+// and modification time.
 func TestChecked(t *testing.T) {
 	defer func(before time.Duration) { settled = before }(settled)
 	path := written(t)

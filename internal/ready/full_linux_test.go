@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFullDisk: a file that a full disk has no room for is an error, and leaves nothing behind; the file before it stays.
+// TestFullDisk: a file that a full disk has no room for is an error, and leaves nothing behind; the
+// file before it stays.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {

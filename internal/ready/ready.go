@@ -1,9 +1,11 @@
-// Package ready writes parts of memory to a file, and maps them from it: read only, and one copy for all processes.
+// Package ready writes parts of memory to a file, and maps them from it: read only, and one copy
+// for all processes.
 //
-// A file begins with a header: a mark, its version, the number of parts, the length of a note for people, the key of what the parts were made from,
-// the note, and for each part its offset, its length and its checksum; then the checksum of the header. Parts begin at multiples of 64 bytes, and
-// large ones on pages. Numbers of the header are little-endian. Parts are in the machine's order, and the key includes that order. Checksums are
-// CRC-32C, which detect damage, not malice.
+// A file begins with a header: a mark, its version, the number of parts, the length of a note for
+// people, the key of what the parts were made from, the note, and for each part its offset, its
+// length and its checksum; then the checksum of the header. Parts begin at multiples of 64 bytes,
+// and large ones on pages. Numbers of the header are little-endian. Parts are in the machine's
+// order, and the key includes that order. Checksums are CRC-32C, which detect damage, not malice.
 package ready
 
 import (
@@ -98,7 +100,8 @@ const (
 	Copy
 )
 
-// Release returns the version of this module in the program, which keys have. Without releases it is a word such as "(devel)".
+// Release returns the version of this module in the program, which keys have. Without releases it
+// is a word such as "(devel)".
 var Release = sync.OnceValue(func() string {
 	const path = "github.com/avoformer/avoformer"
 	info, ok := debug.ReadBuildInfo()
@@ -113,10 +116,13 @@ var Release = sync.OnceValue(func() string {
 	return ""
 })
 
-// Open returns the parts of a file with the key, which have the given lengths, or any if lengths is nil. Mapped parts are read-only and stay for the life of the process: a second
-// call for the same file returns the same memory. An error matches fs.ErrNotExist if there is no file, ErrOther, or fault.ErrFormat if it is damaged.
+// Open returns the parts of a file with the key, which have the given lengths, or any if lengths is
+// nil. Mapped parts are read-only and stay for the life of the process: a second call for the same
+// file returns the same memory. An error matches fs.ErrNotExist if there is no file, ErrOther, or
+// fault.ErrFormat if it is damaged.
 //
-// A program that shortens a file while it is mapped ends the processes that read the lost part, as with every mapped file.
+// A program that shortens a file while it is mapped ends the processes that read the lost part, as
+// with every mapped file.
 func Open(path string, key Key, lengths []int, way Way) ([][]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {

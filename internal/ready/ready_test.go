@@ -82,7 +82,8 @@ func TestSharedMapping(t *testing.T) {
 	}
 }
 
-// TestDamaged: a file with any byte changed, or cut anywhere, is an error, except where nothing is read.
+// TestDamaged: a file with any byte changed, or cut anywhere, is an error, except where nothing is
+// read.
 func TestDamaged(t *testing.T) {
 	path := written(t)
 	whole, err := os.ReadFile(path)
@@ -145,7 +146,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// FuzzHeader: a header that claims anything takes no more memory than the file, and its parts are within the file.
+// FuzzHeader: a header that claims anything takes no more memory than the file, and its parts are
+// within the file.
 func FuzzHeader(f *testing.F) {
 	whole, err := os.ReadFile(written(f))
 	if err != nil {

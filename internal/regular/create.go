@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Create writes a temporary file next to path, and renames it to path once it is complete: a process that reads
-// path finds either the complete file or the earlier one.
+// Create writes a temporary file next to path, and renames it to path once it is complete: a
+// process that reads path finds either the complete file or the earlier one.
 func Create(path string, write func(f *os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package regular opens only regular files that were downloaded. Folders of models are not trusted: opening a pipe
-// waits for a writer, and a device such as /dev/zero never ends.
+// Package regular opens only regular files that were downloaded. Folders of models are not trusted:
+// opening a pipe waits for a writer, and a device such as /dev/zero never ends.
 package regular
 
 import (
@@ -25,11 +25,12 @@ const (
 	longestPointer = 1 << 10
 )
 
-// most is the number of bytes of the longest file that is read whole. The longest tokenizer.json
-// of the hub have some tens of millions.
+// most is the number of bytes of the longest file that is read whole. The longest tokenizer.json of
+// the hub have some tens of millions.
 const most = 1 << 29
 
-// ReadFile is fs.ReadFile for regular files that are not too long. The error of a pointer of Git LFS is ErrPointer.
+// ReadFile is fs.ReadFile for regular files that are not too long. The error of a pointer of Git
+// LFS is ErrPointer.
 func ReadFile(fsys fs.FS, name string) ([]byte, error) {
 	info, err := stat(fsys, name)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestCache: keys and values have what is left, in equal parts, and never nothing, which would mean no limit.
+// TestCache: keys and values have what is left, in equal parts, and never nothing, which would mean
+// no limit.
 func TestCache(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {

@@ -1,4 +1,5 @@
-// Package replica plans copies of a model's execution: on which CPUs each computes, and on how many threads.
+// Package replica plans copies of a model's execution: on which CPUs each computes, and on how many
+// threads.
 package replica
 
 import (
@@ -39,7 +40,8 @@ func (p Plan) String() string {
 	return ""
 }
 
-// Shares returns the replicas on a machine with some threads altogether. That of the zero Plan has no CPUs.
+// Shares returns the replicas on a machine with some threads altogether. That of the zero Plan has
+// no CPUs.
 func (p Plan) Shares(m *topology.Machine, threads int) ([]topology.Share, error) {
 	switch {
 	case p.ByNode:
@@ -50,8 +52,8 @@ func (p Plan) Shares(m *topology.Machine, threads int) ([]topology.Share, error)
 	return []topology.Share{{Threads: threads}}, nil
 }
 
-// Nodes returns the first replicas of each node, by their indices. Replicas of a node may read the same copy of what each node
-// has a copy of; copyOf has the index of it for each replica.
+// Nodes returns the first replicas of each node, by their indices. Replicas of a node may read the
+// same copy of what each node has a copy of; copyOf has the index of it for each replica.
 func Nodes(shares []topology.Share) (first, copyOf []int) {
 	var nodes []int
 	for i, s := range shares {
@@ -65,8 +67,8 @@ func Nodes(shares []topology.Share) (first, copyOf []int) {
 	return first, copyOf
 }
 
-// Threads is how many threads products are worth on this machine: what topology.Machine.Threads says, and no more than
-// GOMAXPROCS.
+// Threads is how many threads products are worth on this machine: what topology.Machine.Threads
+// says, and no more than GOMAXPROCS.
 func Threads() int {
 	m := Machine()
 	return min(runtime.GOMAXPROCS(0), m.Threads())

@@ -64,7 +64,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestSeparate has hardware threads that gain little for each other, and some that are cores, timed with disturbances.
+// TestSeparate has hardware threads that gain little for each other, and some that are cores, timed
+// with disturbances.
 func TestSeparate(t *testing.T) {
 	for name, c := range map[string]struct {
 		together time.Duration // of two, where one takes 100

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/machine"
 )
 
-// Machine is the machine that the process runs on. Where it says that two CPUs are hardware threads of a core, it is measured
-// once, in some milliseconds, whether they are.
+// Machine is the machine that the process runs on. Where it says that two CPUs are hardware threads
+// of a core, it is measured once, in some milliseconds, whether they are.
 var Machine = sync.OnceValue(func() topology.Machine {
 	m := topology.Here()
 	if a, b, ok := m.Siblings(); ok {
@@ -19,9 +19,10 @@ var Machine = sync.OnceValue(func() topology.Machine {
 	return m
 })
 
-// separate reports whether two CPUs together compute at least one and a half times as much as one does. Hardware
-// threads of a core, which share its multipliers, compute 1.0 to 1.3 times as much, and cores twice as much.
-// The shortest of several times counts, since other processes may use the CPUs too.
+// separate reports whether two CPUs together compute at least one and a half times as much as one
+// does. Hardware threads of a core, which share its multipliers, compute 1.0 to 1.3 times as much,
+// and cores twice as much. The shortest of several times counts, since other processes may use the
+// CPUs too.
 func separate(timed func(cpus ...int) time.Duration, a, b int) bool {
 	one, two := timed(a), timed(a, b)
 	for range 4 {

@@ -48,8 +48,9 @@ func (s Samples) Report(b *testing.B) {
 	}
 }
 
-// Profile calls f again and again for two seconds and writes a CPU profile of it, which is named after the benchmark and the
-// given name, to the folder that the environment variable PROFILES names. It does nothing without the variable.
+// Profile calls f again and again for two seconds and writes a CPU profile of it, which is named
+// after the benchmark and the given name, to the folder that the environment variable PROFILES
+// names. It does nothing without the variable.
 func Profile(b *testing.B, name string, f func()) {
 	folder := os.Getenv("PROFILES")
 	if folder == "" {
@@ -73,7 +74,8 @@ func Profile(b *testing.B, name string, f func()) {
 	}
 }
 
-// PeakMemory returns the most memory, in MiB, that the process had resident since the last call; 0 where the system does not tell.
+// PeakMemory returns the most memory, in MiB, that the process had resident since the last call; 0
+// where the system does not tell.
 func PeakMemory() (mib float64) {
 	text, _ := os.ReadFile("/proc/self/status")
 	if _, line, ok := strings.Cut(string(text), "VmHWM:"); ok {

@@ -33,8 +33,8 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 1<<16)}
 }
 
-// Next returns the next line without its end, or io.EOF. The error of a line of over Max bytes matches ErrLong, that of an
-// input whose first kilobytes are binary ErrBinary.
+// Next returns the next line without its end, or io.EOF. The error of a line of over Max bytes
+// matches ErrLong, that of an input whose first kilobytes are binary ErrBinary.
 func (l *Reader) Next() ([]byte, error) {
 	var line []byte
 	for {
@@ -70,8 +70,9 @@ func (l *Reader) binary(first []byte) bool {
 	return Binary(first[:min(head, len(first))])
 }
 
-// Binary reports whether the beginning of a file is not text: one byte in 16 is a control character, as in numbers and
-// in UTF-16, or one in 64 if it is not UTF-8, as in compressed data. A stray control character does not make a text binary.
+// Binary reports whether the beginning of a file is not text: one byte in 16 is a control
+// character, as in numbers and in UTF-16, or one in 64 if it is not UTF-8, as in compressed data. A
+// stray control character does not make a text binary.
 func Binary(first []byte) bool {
 	n := 0
 	for _, c := range first {
@@ -88,7 +89,8 @@ func Binary(first []byte) bool {
 	return n > 2 && n*16 > len(first) || n > 2 && n*64 > len(first) && !utf8.Valid(first)
 }
 
-// control reports whether c is a control character that texts do not have: not white space, not the escape of colours.
+// control reports whether c is a control character that texts do not have: not white space, not the
+// escape of colours.
 func control(c byte) bool { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f }
 
 // Control reports whether a line holds a control character that texts do not have, such as NUL.

@@ -40,8 +40,9 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestBinary: numbers, UTF-16 and compressed data are binary; text with a stray control character is not, nor is
-// text in an older encoding, nor text that the head cuts in the middle of a character.
+// TestBinary: numbers, UTF-16 and compressed data are binary; text with a stray control character
+// is not, nor is text in an older encoding, nor text that the head cuts in the middle of a
+// character.
 func TestBinary(t *testing.T) {
 	random := make([]byte, head)
 	rng := rand.New(rand.NewPCG(1, 2))

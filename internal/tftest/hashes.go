@@ -26,7 +26,8 @@ var updateHashes = flag.Bool("update-hashes", false, "write the table of hashes 
 //	# numerics VERSION
 //	NAME FORMAT HASH
 //
-// A second file, whose name ends in -sums.txt, has sums of the same results, from which a test that fails says how far the results moved.
+// A second file, whose name ends in -sums.txt, has sums of the same results, from which a test that
+// fails says how far the results moved.
 type Hashes struct {
 	path  string
 	lines map[string]string // by "NAME FORMAT"
@@ -36,7 +37,8 @@ type Hashes struct {
 	seen map[string]Hash
 }
 
-// OpenHashes reads a table, and ends the test if it is of another version of the numerics than this program.
+// OpenHashes reads a table, and ends the test if it is of another version of the numerics than this
+// program.
 func OpenHashes(t *testing.T, path string) *Hashes {
 	t.Helper()
 	h := &Hashes{path: path, lines: map[string]string{}, sums: readSums(t, sumsOf(path)), seen: map[string]Hash{}}
@@ -81,8 +83,9 @@ func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash Hash) {
 	}
 }
 
-// Close ends the comparison with the table, which has lines for all names. If results of all were computed, there may be no further lines, and
-// -update-hashes writes the table. If -run or an emulator chose some of them, -update-hashes is an error, since the others' lines would be lost.
+// Close ends the comparison with the table, which has lines for all names. If results of all were
+// computed, there may be no further lines, and -update-hashes writes the table. If -run or an
+// emulator chose some of them, -update-hashes is an error, since the others' lines would be lost.
 func (h *Hashes) Close(t *testing.T, names []string) {
 	t.Helper()
 	if t.Failed() {
@@ -128,7 +131,8 @@ func (h *Hashes) update(t *testing.T) {
 	NoError(t, os.WriteFile(sumsOf(h.path), []byte(of.String()), 0o666))
 }
 
-// A Hash is one of results, by their names. Processors differ in the bits of a NaN, which do not count. The zero Hash is that of no result.
+// A Hash is one of results, by their names. Processors differ in the bits of a NaN, which do not
+// count. The zero Hash is that of no result.
 type Hash struct {
 	hash hash.Hash
 	sums *sums

@@ -37,7 +37,8 @@ func TestTable(t *testing.T) {
 	table.Close(t, names)
 }
 
-// TestUpdate: -update-hashes adds lines and takes old ones out, and leaves the table as it is where -run leaves names out.
+// TestUpdate: -update-hashes adds lines and takes old ones out, and leaves the table as it is where
+// -run leaves names out.
 func TestUpdate(t *testing.T) {
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		t.Skip("an emulator runs this program, which starts no other: ", err)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Tensor returns the bytes of the tensor in a safetensors file whose name is suffix, or the only one that ends with it, and
-// its type. Writes change the file.
+// Tensor returns the bytes of the tensor in a safetensors file whose name is suffix, or the only
+// one that ends with it, and its type. Writes change the file.
 func Tensor(t testing.TB, file []byte, suffix string) (values []byte, kind string) {
 	t.Helper()
 	n := 8 + int(binary.LittleEndian.Uint64(file))
@@ -50,8 +50,8 @@ func Spoil(values []byte, kind string, nan bool) {
 	}
 }
 
-// SpoiltFolder returns a copy of a folder with NaN in the bytes from one to another of a tensor of its model.safetensors; to the end
-// with to 0.
+// SpoiltFolder returns a copy of a folder with NaN in the bytes from one to another of a tensor of
+// its model.safetensors; to the end with to 0.
 func SpoiltFolder(t testing.TB, folder, suffix string, from, to int) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// sums are sums of n results, each of which is added or subtracted at random (Achlioptas 2003, "Database-friendly random projections").
-// The root mean square of the differences of two such sums is about the distance of the results, whatever their number.
+// sums are sums of n results, each of which is added or subtracted at random (Achlioptas 2003,
+// "Database-friendly random projections"). The root mean square of the differences of two such sums
+// is about the distance of the results, whatever their number.
 type sums struct {
 	n int
 	x [4]float64
@@ -43,7 +44,8 @@ func mixed(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// distance returns about the root mean square of the differences of results, and of the results, from their sums.
+// distance returns about the root mean square of the differences of results, and of the results,
+// from their sums.
 func (s *sums) distance(before sums) (by, all float64) {
 	for i, v := range s.x {
 		by += (v - before.x[i]) * (v - before.x[i])

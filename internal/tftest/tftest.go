@@ -1,5 +1,5 @@
-// Package tftest has what the tests of package transformer, and of the models built on it,
-// have in common.
+// Package tftest has what the tests of package transformer, and of the models built on it, have in
+// common.
 package tftest
 
 import (
@@ -90,8 +90,8 @@ func (c Collected) Tensor(name string, shape ...int) ([]float32, error) {
 	return x, err
 }
 
-// Mismatch says where got differs from want by more than is allowed, and by
-// the most; "" if nowhere. NaN and infinities must agree.
+// Mismatch says where got differs from want by more than is allowed, and by the most; "" if
+// nowhere. NaN and infinities must agree.
 func Mismatch(got, want []float32, allowed func(i int, want float64) float64) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d elements, want %d", len(got), len(want))

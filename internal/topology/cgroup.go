@@ -14,8 +14,8 @@ type groups struct {
 	memory int64   // bytes; 0: no limit
 }
 
-// cgroups reads the process's cgroups of versions 1 and 2 and those above them, as far as they are mounted. The lowest
-// quota counts, and the lowest limit of memory.
+// cgroups reads the process's cgroups of versions 1 and 2 and those above them, as far as they are
+// mounted. The lowest quota counts, and the lowest limit of memory.
 func (r reader) cgroups() (g groups) {
 	mounts := r.mounts()
 	for line := range strings.Lines(r.text("proc/self/cgroup")) {
@@ -115,7 +115,8 @@ func (r reader) cpuset(dir string) Set {
 	return nil
 }
 
-// mount is a mounted hierarchy of cgroups: root, a cgroup, is seen at the point, a path without its leading slash.
+// mount is a mounted hierarchy of cgroups: root, a cgroup, is seen at the point, a path without its
+// leading slash.
 type mount struct{ root, point string }
 
 // mounts returns the hierarchies by their controllers, that of version 2 by "".
@@ -148,8 +149,9 @@ func unescaped(s string) string { return strings.ReplaceAll(s, `\040`, " ") }
 // deepest is the most cgroups above each other that are read.
 const deepest = 64
 
-// dirs returns the folders of a cgroup and those above it, from the innermost on, as far as they are seen. A cgroup outside the
-// root of its mount, as some containers have it, is taken for that root.
+// dirs returns the folders of a cgroup and those above it, from the innermost on, as far as they
+// are seen. A cgroup outside the root of its mount, as some containers have it, is taken for that
+// root.
 func (m mount) dirs(group string) (dirs []string) {
 	inside := ""
 	switch root := strings.TrimSuffix(m.root, "/"); {

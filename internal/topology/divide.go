@@ -12,9 +12,9 @@ type Share struct {
 	Node    int // an index of Machine.Nodes; of a share that lies on several, the first
 }
 
-// Divide divides the machine into n shares of whole cores, equal to within one core, with threads threads altogether, at least
-// one in each. Shares begin at borders of nodes where that keeps them equal. n must be at least 1 and no more than the
-// machine has cores.
+// Divide divides the machine into n shares of whole cores, equal to within one core, with threads
+// threads altogether, at least one in each. Shares begin at borders of nodes where that keeps them
+// equal. n must be at least 1 and no more than the machine has cores.
 func (m *Machine) Divide(n, threads int) ([]Share, error) {
 	units := m.byNode()
 	if n < 1 || n > len(units) {
@@ -30,8 +30,8 @@ func (m *Machine) Divide(n, threads int) ([]Share, error) {
 	return shares, nil
 }
 
-// DivideByNode divides the machine into a share for each node, with threads threads altogether, at least one in each and in
-// proportion to the nodes' cores.
+// DivideByNode divides the machine into a share for each node, with threads threads altogether, at
+// least one in each and in proportion to the nodes' cores.
 func (m *Machine) DivideByNode(threads int) []Share {
 	shares := make([]Share, len(m.Nodes))
 	all, before := len(m.units()), 0

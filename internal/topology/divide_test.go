@@ -32,7 +32,8 @@ func TestDivide(t *testing.T) {
 			t.Errorf("%d shares of 4 cores: %s", n, told(shares))
 		}
 	}
-	// The first CPU of a share decides where it lies, in the order of nodes, which need not be that of CPUs.
+	// The first CPU of a share decides where it lies, in the order of nodes, which need not be that
+	// of CPUs.
 	turned := Machine{CPUs: upTo(4), Cores: []Set{{0}, {1}, {2}, {3}}, Nodes: []Set{{2, 3}, {0, 1}}}
 	shares, err := turned.Divide(2, 4)
 	if got := told(shares); err != nil || got != "[2-3]:2@0 [0-1]:2@1" {

@@ -22,7 +22,8 @@ func upTo(n int) Set {
 	return s
 }
 
-// parseSet reads a list such as "0-3,8,10-11", as files of Linux have it. ok says whether it is one with any CPU.
+// parseSet reads a list such as "0-3,8,10-11", as files of Linux have it. ok says whether it is one
+// with any CPU.
 func parseSet(list string) (s Set, ok bool) {
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
 		first, last, isRange := strings.Cut(part, "-")

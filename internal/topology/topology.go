@@ -1,12 +1,14 @@
-// Package topology says which CPUs the process may use and how they lie: physical cores, their hardware threads, NUMA nodes,
-// and the quota of its cgroups; and how much memory it may use. From that follow the number of threads for products, and shares of the CPUs for replicas.
+// Package topology says which CPUs the process may use and how they lie: physical cores, their
+// hardware threads, NUMA nodes, and the quota of its cgroups; and how much memory it may use. From
+// that follow the number of threads for products, and shares of the CPUs for replicas.
 //
-// On Linux it reads /sys and /proc. A file that is absent, or makes no sense, counts as one that says nothing: nothing here
-// fails. On other systems each CPU is a core of a single node.
+// On Linux it reads /sys and /proc. A file that is absent, or makes no sense, counts as one that
+// says nothing: nothing here fails. On other systems each CPU is a core of a single node.
 //
-// The Go runtime reads the affinity mask (runtime.NumCPU) and the cgroup's quota (runtime.GOMAXPROCS) itself. It rounds
-// quotas up, to 2 at least, and counts hardware threads as CPUs. That suits goroutines that wait now and then, and not
-// products, whose threads wait for each other.
+// The Go runtime reads the affinity mask (runtime.NumCPU) and the cgroup's quota
+// (runtime.GOMAXPROCS) itself. It rounds quotas up, to 2 at least, and counts hardware threads as
+// CPUs. That suits goroutines that wait now and then, and not products, whose threads wait for each
+// other.
 package topology
 
 import (
@@ -22,17 +24,18 @@ type Machine struct {
 	Cores []Set // those of each physical core, from the core with the lowest CPU on
 	Nodes []Set // those of each NUMA node that has any, by the nodes' numbers
 	Quota float64
-	// Memory is how many bytes the process may use: those of the machine, or fewer if one of its cgroups has a lower limit. 0: not known.
+	// Memory is how many bytes the process may use: those of the machine, or fewer if one of its
+	// cgroups has a lower limit. 0: not known.
 	Memory int64
 	// Limited says that Memory is the limit of a cgroup.
 	Limited bool
-	// Separate says that hardware threads of one core compute as much as cores do. Virtual machines may call CPUs threads
-	// of one core that are not.
+	// Separate says that hardware threads of one core compute as much as cores do. Virtual machines
+	// may call CPUs threads of one core that are not.
 	Separate bool
 }
 
-// Read reads the machine from the root of a file system: below sys and proc. allowed are the CPUs of the affinity
-// mask; processors CPUs from 0 on stand for an empty one.
+// Read reads the machine from the root of a file system: below sys and proc. allowed are the CPUs
+// of the affinity mask; processors CPUs from 0 on stand for an empty one.
 func Read(root fs.FS, allowed Set, processors int) Machine {
 	r := reader{root}
 	var m Machine
@@ -55,9 +58,9 @@ func Read(root fs.FS, allowed Set, processors int) Machine {
 	return m
 }
 
-// Threads is how many threads compute products fastest: one for each core, or for each CPU if these are as good, and no
-// more than the quota, rounded to the nearest number, halves up. Threads beyond the quota would all stop for a part of
-// each period.
+// Threads is how many threads compute products fastest: one for each core, or for each CPU if these
+// are as good, and no more than the quota, rounded to the nearest number, halves up. Threads beyond
+// the quota would all stop for a part of each period.
 func (m *Machine) Threads() int {
 	n := len(m.units())
 	if m.Quota > 0 && m.Quota < float64(n) {

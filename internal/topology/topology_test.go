@@ -18,8 +18,8 @@ func tree(files map[string]string) fs.FS {
 	return t
 }
 
-// machine returns a tree of nodes, each with some cores of two hardware threads: as Linux numbers them, the second threads come
-// after the first threads of all.
+// machine returns a tree of nodes, each with some cores of two hardware threads: as Linux numbers
+// them, the second threads come after the first threads of all.
 func machine(nodes, cores int) map[string]string {
 	files := map[string]string{"sys/devices/system/node/online": fmt.Sprintf("0-%d\n", nodes-1)}
 	n := nodes * cores
@@ -136,7 +136,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestParseSet reads lists in any order, and refuses what is not one or has more CPUs than Linux has.
+// TestParseSet reads lists in any order, and refuses what is not one or has more CPUs than Linux
+// has.
 func TestParseSet(t *testing.T) {
 	for list, want := range map[string]string{"0-3,8\n": "0-3,8", "5,3,3-4": "3-5", "8191": "8191"} {
 		if s, ok := parseSet(list); s.String() != want || !ok {
@@ -166,7 +167,8 @@ func TestSeparate(t *testing.T) {
 	}
 }
 
-// TestHostileFiles reads trees that make no sense: nothing fails, takes much memory or says nonsense.
+// TestHostileFiles reads trees that make no sense: nothing fails, takes much memory or says
+// nonsense.
 func TestHostileFiles(t *testing.T) {
 	for _, text := range []string{
 		"", "\n", "0", "5-7", "-", ",", "0-", "-1", "3-0", "0-4294967295", "0-8191,0-8191", "99999999999999999999", "a", "0,,1", "0 1", "0x1", "1-2-3", "\x00\xff", strings.Repeat("0,", 1<<19),

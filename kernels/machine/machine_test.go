@@ -77,7 +77,8 @@ func ExampleBind() {
 	// [11]
 }
 
-// TestFastBF16: a tier without features multiplies bfloat16 as bf16 does; the machine's own tier by what it has.
+// TestFastBF16: a tier without features multiplies bfloat16 as bf16 does; the machine's own tier by
+// what it has.
 func TestFastBF16(t *testing.T) {
 	used, _ := machine.Features()
 	if by, has := machine.FastBF16(), slices.Contains(used, "amx") || slices.Contains(used, "avx512bf16"); (by != "") != has {

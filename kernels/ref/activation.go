@@ -16,9 +16,8 @@ func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 // SiLU is x*sigmoid(x), with the limit -0 at -Inf.
 func SiLU(x float64) float64 { return gate(x, Sigmoid(x)) }
 
-// GELU is x*Phi(x), Phi being the distribution function of the normal
-// distribution, with the limit -0 at -Inf. It goes through erfc, so that the
-// negative tail keeps its relative accuracy.
+// GELU is x*Phi(x), Phi being the distribution function of the normal distribution, with the limit
+// -0 at -Inf. It goes through erfc, so that the negative tail keeps its relative accuracy.
 func GELU(x float64) float64 { return gate(x, 0.5*math.Erfc(-x/math.Sqrt2)) }
 
 // GELUTanh returns the tanh form of GELU (Hendrycks and Gimpel, 2016),

@@ -1,13 +1,13 @@
 package ref
 
-// AttentionParams describes scaled dot-product attention over one head. Rows
-// are contiguous: Q is LenQ x Dim, K is LenK x Dim, V is LenK x DimV.
+// AttentionParams describes scaled dot-product attention over one head. Rows are contiguous: Q is
+// LenQ x Dim, K is LenK x Dim, V is LenK x DimV.
 type AttentionParams struct {
 	LenQ, LenK, Dim, DimV int
 	Q, K, V               []float64
 	Scale                 float64
-	// Relative is added to the scores before, Bias after they are scaled.
-	// Each is LenQ x LenK, or nil.
+	// Relative is added to the scores before, Bias after they are scaled. Each is LenQ x LenK, or
+	// nil.
 	Relative, Bias []float64
 	// Visible says which keys a query sees; nil lets it see all.
 	Visible func(q, k int) bool
@@ -15,9 +15,8 @@ type AttentionParams struct {
 	HeadMask []float64
 }
 
-// Attention returns the LenQ x DimV output and the LenQ x LenK weights of
-// softmax((Q*K' + relative)*scale + bias)*V. A query that sees nothing has
-// weights and output 0.
+// Attention returns the LenQ x DimV output and the LenQ x LenK weights of softmax((Q*K' +
+// relative)*scale + bias)*V. A query that sees nothing has weights and output 0.
 func Attention(p AttentionParams) (out, weights []float64) {
 	weights = make([]float64, p.LenQ*p.LenK)
 	Gemm(false, true, p.LenQ, p.LenK, p.Dim, 1, p.Q, p.Dim, p.K, p.Dim, 0, weights, p.LenK)

@@ -6,19 +6,19 @@ import (
 	"math"
 )
 
-// Weights in blocks of GGUF, and products with them. As with int8, integers are exact, and what
-// is rounded to float32 is rounded in the order given here.
+// Weights in blocks of GGUF, and products with them. As with int8, integers are exact, and what is
+// rounded to float32 is rounded in the order given here.
 
-// BlockWeights is a row of weights, element p being Scale[p/Group]*Q[p] - Min[p/Group]. Scales
-// and minima are exact.
+// BlockWeights is a row of weights, element p being Scale[p/Group]*Q[p] - Min[p/Group]. Scales and
+// minima are exact.
 type BlockWeights struct {
 	Q          []int
 	Group      int
 	Scale, Min []float32 // Min is nil where all are 0
 }
 
-// Blocks reads a row of blocks: of "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k", "mxfp4", "iq4_nl", "iq4_xs" or "q3_k".
-// Source: ggml-common.h.
+// Blocks reads a row of blocks: of "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k",
+// "mxfp4", "iq4_nl", "iq4_xs" or "q3_k". Source: ggml-common.h.
 func Blocks(format string, b []byte) (w BlockWeights) {
 	switch format {
 	case "q8_0":
@@ -190,10 +190,10 @@ func (w BlockWeights) Float32() []float32 {
 	return y
 }
 
-// GemmBlocks is C = act(alpha*A*B + beta*C + bias) + residual, where the columns of B are
-// weights, and each row of A is quantized in blocks as long as their groups. The groups are
-// added up one after the other, the product first, and then what the minimum makes of the sum
-// of A's integers. bias and residual may be nil.
+// GemmBlocks is C = act(alpha*A*B + beta*C + bias) + residual, where the columns of B are weights,
+// and each row of A is quantized in blocks as long as their groups. The groups are added up one
+// after the other, the product first, and then what the minimum makes of the sum of A's integers.
+// bias and residual may be nil.
 func GemmBlocks(m int, alpha float32, a []float32, lda int, b []BlockWeights, beta float32, c []float32, ldc int, bias []float32, relu bool, residual []float32, ldr int) {
 	for i := range m {
 		for j, w := range b {

@@ -2,15 +2,14 @@ package ref
 
 import "math"
 
-// Gemm is C = alpha*op(A)*op(B) + beta*C with op(X) = X, or its transpose
-// where the flag is set; op(A) is m x k, op(B) is k x n, C is m x n. With
-// beta = 0 C is not read.
+// Gemm is C = alpha*op(A)*op(B) + beta*C with op(X) = X, or its transpose where the flag is set;
+// op(A) is m x k, op(B) is k x n, C is m x n. With beta = 0 C is not read.
 func Gemm(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
 	gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, func(x float64) float64 { return x })
 }
 
-// GemmAbs is |C| = |alpha|*|op(A)|*|op(B)| + |beta|*|C|: the scale, element by
-// element, of the rounding errors that a computed Gemm may have.
+// GemmAbs is |C| = |alpha|*|op(A)|*|op(B)| + |beta|*|C|: the scale, element by element, of the
+// rounding errors that a computed Gemm may have.
 func GemmAbs(transA, transB bool, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
 	gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, math.Abs)
 }

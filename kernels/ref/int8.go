@@ -2,14 +2,14 @@ package ref
 
 import "math"
 
-// The int8 product, from its definition. Unlike the rest of this package it defines
-// results to the bit: integers are exact, and float32 results are rounded in the
-// order given here, which every implementation follows.
+// The int8 product, from its definition. Unlike the rest of this package it defines results to the
+// bit: integers are exact, and float32 results are rounded in the order given here, which every
+// implementation follows.
 
-// QuantizeInt8 is x as q*scale for integers of at most 127: scale is the largest
-// magnitude times 1/127, and q is x times the rounded quotient of 127 and that magnitude,
-// rounded once, ties to even. A magnitude below 2^-100 counts as 2^-100 in the quotient: q is smaller then, down to 0. Where x
-// has a NaN or an infinity, scale is NaN, and q anything, here 0.
+// QuantizeInt8 is x as q*scale for integers of at most 127: scale is the largest magnitude times
+// 1/127, and q is x times the rounded quotient of 127 and that magnitude, rounded once, ties to
+// even. A magnitude below 2^-100 counts as 2^-100 in the quotient: q is smaller then, down to 0.
+// Where x has a NaN or an infinity, scale is NaN, and q anything, here 0.
 func QuantizeInt8(x []float32) (q []int, scale float32) {
 	q = make([]int, len(x))
 	var largest float32
@@ -30,9 +30,11 @@ func QuantizeInt8(x []float32) (q []int, scale float32) {
 // rotateSigns are the signs of Rotate: the first bits of pi after the point.
 var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
 
-// BalanceInt8 returns the factors of the elements of rows of A, and of columns of B, before these are rotated:
-// for A the fourth root of the ratio of a channel's sum of squares to the mean of these sums, which is limited to 2^16 and 2^-16, or 1 if
-// it is not a number; for B one divided by that. The sums are those of columns 0, step, 2*step and so on of B, step being n/256 or 1. B is k x n.
+// BalanceInt8 returns the factors of the elements of rows of A, and of columns of B, before these
+// are rotated: for A the fourth root of the ratio of a channel's sum of squares to the mean of
+// these sums, which is limited to 2^16 and 2^-16, or 1 if it is not a number; for B one divided by
+// that. The sums are those of columns 0, step, 2*step and so on of B, step being n/256 or 1. B is k
+// x n.
 func BalanceInt8(n, k int, b []float32, ldb int) (ofA, ofB []float32) {
 	squares, mean := make([]float64, k), 0.0
 	for j := 0; j < n; j += max(1, n/256) {
@@ -56,10 +58,12 @@ func BalanceInt8(n, k int, b []float32, ldb int) (ofA, ofB []float32) {
 	return ofA, ofB
 }
 
-// Rotate is x, times balance if that is given, in blocks of 128 elements, what is left in blocks of 32, filled up with zeros. Each
-// block has the signs of some elements changed, the j-th where bit j of rotateSigns is set, is divided by 128, or by 64 in blocks of 32,
-// and multiplied by Walsh and Hadamard's matrix of signs: 1 where two places have an even number of bits in
-// common, else -1. The sums of two are rounded: first those of elements that are neighbours, then 2, 4 and so on from each other.
+// Rotate is x, times balance if that is given, in blocks of 128 elements, what is left in blocks of
+// 32, filled up with zeros. Each block has the signs of some elements changed, the j-th where bit j
+// of rotateSigns is set, is divided by 128, or by 64 in blocks of 32, and multiplied by Walsh and
+// Hadamard's matrix of signs: 1 where two places have an even number of bits in common, else -1.
+// The sums of two are rounded: first those of elements that are neighbours, then 2, 4 and so on
+// from each other.
 func Rotate(x, balance []float32) (rotated []float32) {
 	for from := 0; from < len(x); {
 		n, by := 128, float32(1.0/128)
@@ -94,9 +98,9 @@ func Rotate(x, balance []float32) (rotated []float32) {
 	return rotated
 }
 
-// GemmInt8 is C = act(alpha*A*B + beta*C + bias) + residual where rows of A and columns
-// of B are balanced and rotated, each block of a row is quantized by itself, and each column as a whole. A is m x k, B k x n.
-// The blocks are added up one after the other; bias and residual may be nil.
+// GemmInt8 is C = act(alpha*A*B + beta*C + bias) + residual where rows of A and columns of B are
+// balanced and rotated, each block of a row is quantized by itself, and each column as a whole. A
+// is m x k, B k x n. The blocks are added up one after the other; bias and residual may be nil.
 func GemmInt8(m, n, k, block int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int, bias []float32, relu bool, residual []float32, ldr int) {
 	weights, scales := make([][]int, n), make([]float32, n)
 	ofA, ofB := BalanceInt8(n, k, b, ldb)

@@ -1,6 +1,7 @@
 package ref
 
-// RecurrenceStep passes a row through a state, [len(k), len(v)], of one head, and returns what q reads of it.
+// RecurrenceStep passes a row through a state, [len(k), len(v)], of one head, and returns what q
+// reads of it.
 func RecurrenceStep(state, q, k, v []float64, decay, beta float64, delta bool) []float64 {
 	dst := make([]float64, len(v))
 	for c := range v {

@@ -1,10 +1,9 @@
-// Package ref is the oracle of package kernels: every operation once more, in
-// float64, written from its definition and meant to be read. It is slow, never
-// dispatched, and shares no code or constants with the kernels.
+// Package ref is the oracle of package kernels: every operation once more, in float64, written from
+// its definition and meant to be read. It is slow, never dispatched, and shares no code or
+// constants with the kernels.
 //
-// Matrices are row-major. Functions over rows take contiguous rows x cols
-// matrices and allow dst to be x. Lengths are not checked beyond Go's own
-// bounds checks.
+// Matrices are row-major. Functions over rows take contiguous rows x cols matrices and allow dst to
+// be x. Lengths are not checked beyond Go's own bounds checks.
 //
 // It is there for tests of programs that compute with these kernels, and changes as little as
 // package kernels does.

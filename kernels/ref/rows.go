@@ -14,8 +14,8 @@ func maxOf(x []float64) float64 {
 	return m
 }
 
-// Softmax sets each row of dst to exp(x-max)/sum(exp(x-max)). A row with a
-// NaN, with +Inf, or with -Inf only becomes NaN.
+// Softmax sets each row of dst to exp(x-max)/sum(exp(x-max)). A row with a NaN, with +Inf, or with
+// -Inf only becomes NaN.
 func Softmax(dst, x []float64, rows, cols int) {
 	for r := range rows {
 		d, s := row(dst, r, cols), row(x, r, cols)
@@ -45,8 +45,8 @@ func LogSoftmax(dst, x []float64, rows, cols int) {
 	}
 }
 
-// MaskedSoftmax sets each row of dst to the softmax of scale*x + bias over the
-// columns that visible admits, and to 0 elsewhere. A row that sees nothing is
+// MaskedSoftmax sets each row of dst to the softmax of scale*x + bias over the columns that visible
+// admits, and to 0 elsewhere. A row that sees nothing is
 // 0. bias is rows x cols, or nil; a nil visible admits every column.
 func MaskedSoftmax(dst, x []float64, rows, cols int, scale float64, bias []float64, visible func(r, c int) bool) {
 	for r := range rows {
@@ -74,8 +74,8 @@ func MaskedSoftmax(dst, x []float64, rows, cols int, scale float64, bias []float
 	}
 }
 
-// LayerNorm sets each row of dst to (x-mean)/sqrt(var+eps)*weight + bias with
-// the biased variance. weight and bias have cols elements, or are nil for 1 and 0.
+// LayerNorm sets each row of dst to (x-mean)/sqrt(var+eps)*weight + bias with the biased variance.
+// weight and bias have cols elements, or are nil for 1 and 0.
 func LayerNorm(dst, x []float64, rows, cols int, weight, bias []float64, eps float64) {
 	for r := range rows {
 		d, s := row(dst, r, cols), row(x, r, cols)
@@ -105,8 +105,8 @@ func AddLayerNorm(dst, sum, x, residual []float64, rows, cols int, weight, bias 
 	LayerNorm(dst, sum, rows, cols, weight, bias, eps)
 }
 
-// RMSNorm sets each row of dst to x/sqrt(mean(x^2)+eps)*weight. weight has
-// cols elements, or is nil for 1.
+// RMSNorm sets each row of dst to x/sqrt(mean(x^2)+eps)*weight. weight has cols elements, or is nil
+// for 1.
 func RMSNorm(dst, x []float64, rows, cols int, weight []float64, eps float64) {
 	for r := range rows {
 		d, s := row(dst, r, cols), row(x, r, cols)
@@ -141,9 +141,9 @@ func affine(d, weight, bias []float64) {
 	}
 }
 
-// RotaryHalves rotates, in each row of width 2*half, the pairs (i, i+half) by
-// the angle whose cosine and sine are cos[r*half+i] and sin[r*half+i] (the
-// pairing of GPT-NeoX and LLaMA checkpoints).
+// RotaryHalves rotates, in each row of width 2*half, the pairs (i, i+half) by the angle whose
+// cosine and sine are cos[r*half+i] and sin[r*half+i] (the pairing of GPT-NeoX and LLaMA
+// checkpoints).
 func RotaryHalves(dst, x []float64, rows, half int, cos, sin []float64) {
 	for r := range rows {
 		d, s := row(dst, r, 2*half), row(x, r, 2*half)
@@ -155,8 +155,7 @@ func RotaryHalves(dst, x []float64, rows, half int, cos, sin []float64) {
 	}
 }
 
-// RotaryPairs rotates the neighbours (2i, 2i+1) (the pairing of the RoFormer
-// paper and of GPT-J).
+// RotaryPairs rotates the neighbours (2i, 2i+1) (the pairing of the RoFormer paper and of GPT-J).
 func RotaryPairs(dst, x []float64, rows, half int, cos, sin []float64) {
 	for r := range rows {
 		d, s := row(dst, r, 2*half), row(x, r, 2*half)

@@ -7,8 +7,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// BERTConfig describes a BERT, with the names of Hugging Face's configuration
-// in parentheses.
+// BERTConfig describes a BERT, with the names of Hugging Face's configuration in parentheses.
 type BERTConfig struct {
 	Vocab        int // (vocab_size)
 	Types        int // (type_vocab_size)
@@ -21,8 +20,8 @@ type BERTConfig struct {
 	Eps          float32 // (layer_norm_eps)
 	// Relative replaces the table of absolute positions (position_embedding_type).
 	Relative transformer.RelativeKind
-	// MemoryDim, if not 0, gives each layer cross-attention to rows of this width
-	// (encoder_width), as in BLIP's text decoder.
+	// MemoryDim, if not 0, gives each layer cross-attention to rows of this width (encoder_width),
+	// as in BLIP's text decoder.
 	MemoryDim int
 	Chunk     int // rows of the feed-forward network at a time; 0: all
 	Pooler    bool
@@ -46,8 +45,8 @@ func (c BERTConfig) LayerConfig() transformer.LayerConfig {
 	return layer
 }
 
-// BERT is a bidirectional encoder (Devlin et al., 2019), or with a causal mask
-// and cross-attention the text decoder of BLIP (Li et al., 2022).
+// BERT is a bidirectional encoder (Devlin et al., 2019), or with a causal mask and cross-attention
+// the text decoder of BLIP (Li et al., 2022).
 type BERT struct {
 	BERTConfig
 	Words, Types, Positions *transformer.Embedding // Positions is nil with relative ones
@@ -56,8 +55,7 @@ type BERT struct {
 	Pooler                  *transformer.Linear // or nil
 }
 
-// NewBERT takes the weights under prefix by the names of Hugging Face's
-// BertModel.
+// NewBERT takes the weights under prefix by the names of Hugging Face's BertModel.
 func NewBERT(c BERTConfig, w transformer.Weights, prefix string) (*BERT, error) {
 	if err := check.Positive("BERT", check.Size("vocabulary", c.Vocab), check.Size("types", c.Types), check.Size("max positions", c.MaxPositions), check.Size("dim", c.Dim)); err != nil {
 		return nil, err
@@ -87,8 +85,8 @@ type BERTInput struct {
 	Types  []int // nil: all 0
 }
 
-// Forward sets dst, [rows, Dim], to the last layer's output. cache may be nil;
-// see transformer.Stack.
+// Forward sets dst, [rows, Dim], to the last layer's output. cache may be nil; see
+// transformer.Stack.
 //
 // Trace reports "embeddings", what enters the layers.
 func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, cache *transformer.Cache) error {
@@ -134,8 +132,8 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 	return b.Encoder.Forward(ws, dst, in.LayerInput, cache) // [rows, D]
 }
 
-// Pool sets dst, [sequences, Dim], to the pooled output for x, the result of
-// Forward: tanh of a projection of each sequence's first row.
+// Pool sets dst, [sequences, Dim], to the pooled output for x, the result of Forward: tanh of a
+// projection of each sequence's first row.
 func (b *BERT) Pool(ws *transformer.Workspace, dst, x []float32, batch transformer.Batch) error {
 	if b.Pooler == nil {
 		return check.Errorf(fault.ErrConfig, "BERT without pooler")

@@ -6,9 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Scaled dot-product attention as a Keras tutorial has it, 64 sequences of 5
-// rows, on the numbers that numpy draws after random.seed(42). The output is
-// that which a reader of the tutorial posted.
+// Scaled dot-product attention as a Keras tutorial has it, 64 sequences of 5 rows, on the numbers
+// that numpy draws after random.seed(42). The output is that which a reader of the tutorial posted.
 func Example_keras() {
 	const batch, length, dim = 64, 5, 64
 	random := newNumpyRandom(42)
@@ -42,8 +41,7 @@ func Example_keras() {
 	// [0.5880 0.5202 0.4339] … [0.7050 0.3555 0.5617]
 }
 
-// numpyRandom is the generator behind numpy.random.seed, MT19937 (Matsumoto and
-// Nishimura, 1998).
+// numpyRandom is the generator behind numpy.random.seed, MT19937 (Matsumoto and Nishimura, 1998).
 type numpyRandom struct {
 	state [624]uint32
 	next  int

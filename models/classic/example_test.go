@@ -42,8 +42,7 @@ func ExampleViT() {
 	// 20 logits
 }
 
-// BERT on two sentences of different length, without padding, with its
-// attention maps.
+// BERT on two sentences of different length, without padding, with its attention maps.
 func ExampleBERT() {
 	b, err := classic.NewBERT(classic.BERTConfig{
 		Vocab: 100, Types: 2, MaxPositions: 64, Dim: 48, Heads: 4, Layers: 2, FeedForward: 96,
@@ -69,8 +68,8 @@ func ExampleBERT() {
 	// output 8 rows, pooled 2 rows
 }
 
-// The gradients of attention weights tell which of them a result depends on: a
-// key that is attended to but whose value is not used gets none.
+// The gradients of attention weights tell which of them a result depends on: a key that is attended
+// to but whose value is not used gets none.
 func ExampleAttentionBackward() {
 	identity := safetensors.Tensor{Shape: []int{2, 2}, Data: []float32{1, 0, 0, 1}}
 	a, err := transformer.NewMultiHeadAttention(transformer.AttentionConfig{Dim: 2, Heads: 1},
@@ -92,8 +91,8 @@ func ExampleAttentionBackward() {
 	// gradient           [0 3 1]
 }
 
-// A layer of BLIP's text decoder: BERT's layer with cross-attention to vision
-// features of another width, causal among the text.
+// A layer of BLIP's text decoder: BERT's layer with cross-attention to vision features of another
+// width, causal among the text.
 func ExampleLayer_crossModal() {
 	c := classic.BERTConfig{
 		Dim: 48, Heads: 4, FeedForward: 96, Activation: kernels.ActGELU, Eps: 1e-12,

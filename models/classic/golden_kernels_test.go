@@ -142,8 +142,8 @@ func kernelGELU(g *golden) {
 	}
 }
 
-// kernelExp allows 2 ulp of the exact result, and where that is denormal, what
-// the file allows in absolute terms.
+// kernelExp allows 2 ulp of the exact result, and where that is denormal, what the file allows in
+// absolute terms.
 func kernelExp(g *golden) {
 	x, lo, tol := g.tensor("in.x"), g.tensor("out.exp_lo"), g.tolerances["out.exp"]
 	y := make([]float32, len(x))

@@ -86,8 +86,8 @@ func kerasAttention(g *golden) {
 	g.check("out.fullmask.y_f32", y)
 }
 
-// attentionOf runs a multi-head attention on queries, keys and values of
-// batches of equal lengths and returns its output and weights.
+// attentionOf runs a multi-head attention on queries, keys and values of batches of equal lengths
+// and returns its output and weights.
 func (g *golden) attentionOf(a *tf.MultiHeadAttention, q, k, v []float32, batch, lenQ, lenK int, mask *tf.Mask) (y, weights []float32) {
 	g.Helper()
 	y, weights = make([]float32, batch*lenQ*a.OutDim), make([]float32, batch*a.Heads*lenQ*lenK)

@@ -127,8 +127,7 @@ func (w goldenWeights) Tensor(name string, shape ...int) ([]float32, error) {
 	return transformer.FromSafetensors(w.f).Tensor(w.prefix+name, shape...)
 }
 
-// keepMask and blockMask are masks of named tensors, where non-zero means
-// visible and hidden.
+// keepMask and blockMask are masks of named tensors, where non-zero means visible and hidden.
 func (g *golden) keepMask(name string) *transformer.Mask {
 	s := g.shape4(name)
 	return transformer.KeepMask(g.bools(name), s[0], s[1], s[2], s[3])

@@ -19,8 +19,8 @@ import (
 // goldenDir holds the golden files, unless AVOFORMER_GOLDEN names another.
 const goldenDir = "testdata/golden"
 
-// notBuilt lists kinds, or "file: tensor" for single results, that are not
-// computed yet, each with the reason. Whatever else is not compared fails.
+// notBuilt lists kinds, or "file: tensor" for single results, that are not computed yet, each with
+// the reason. Whatever else is not compared fails.
 var notBuilt = map[string]string{}
 
 // goldenKinds has a function for each kind of golden file.
@@ -177,8 +177,8 @@ func (g *golden) check(name string, got []float32) {
 	})
 }
 
-// checkWithin compares got with the named tensor, allowing each element an
-// error of its own. It reports the worst element.
+// checkWithin compares got with the named tensor, allowing each element an error of its own. It
+// reports the worst element.
 func (g *golden) checkWithin(name string, got []float32, allowed func(i int, want float64) float64) {
 	g.Helper()
 	g.compared[name] = true
@@ -225,8 +225,7 @@ func (g *golden) get(seen map[string][]float32, name string) []float32 {
 	return x
 }
 
-// byHead turns rows of heads, [batch, length, heads*dim], into [batch, heads,
-// length, dim].
+// byHead turns rows of heads, [batch, length, heads*dim], into [batch, heads, length, dim].
 func byHead(x []float32, batch, length, heads int) []float32 {
 	dim := len(x) / (batch * length * heads)
 	y := make([]float32, len(x))

@@ -13,21 +13,20 @@ import (
 
 // This file has the gradients of attention that interpretability asks for.
 
-// AttentionGradients receives the gradients of a loss: how it changes with each
-// attention weight, and with what led to it. Slices that are nil are not computed.
+// AttentionGradients receives the gradients of a loss: how it changes with each attention weight,
+// and with what led to it. Slices that are nil are not computed.
 type AttentionGradients struct {
-	// Weights and Scores are the gradients with respect to the attention weights,
-	// before a head mask, and to the scaled and masked scores before softmax.
-	// Both are [B, heads, L, keys] as AttentionInput has them.
+	// Weights and Scores are the gradients with respect to the attention weights, before a head
+	// mask, and to the scaled and masked scores before softmax. Both are [B, heads, L, keys] as
+	// AttentionInput has them.
 	Weights, Scores []float32
-	// Query, Key and Value are the gradients with respect to the fields of
-	// AttentionInput of these names. For self-attention, Query is that of all
-	// three together, and the others must be nil.
+	// Query, Key and Value are the gradients with respect to the fields of AttentionInput of these
+	// names. For self-attention, Query is that of all three together, and the others must be nil.
 	Query, Key, Value []float32
 }
 
-// AttentionBackward computes the gradients of a loss whose gradient with respect to the
-// result of a.Forward(ws, dst, in, nil) is out, [rows, OutDim].
+// AttentionBackward computes the gradients of a loss whose gradient with respect to the result of
+// a.Forward(ws, dst, in, nil) is out, [rows, OutDim].
 func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttention, g AttentionGradients, in transformer.AttentionInput, out []float32) error {
 	inputs := g.Query != nil || g.Key != nil || g.Value != nil
 	switch {
@@ -83,8 +82,8 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 	return d.inputs(ws, a, g, self)
 }
 
-// projections are queries, [rows, heads*hd], keys and values, [key rows, kv heads*hd], or
-// their gradients, and the attention weights.
+// projections are queries, [rows, heads*hd], keys and values, [key rows, kv heads*hd], or their
+// gradients, and the attention weights.
 type projections struct{ q, k, v, weights []float32 }
 
 // forward computes the forward pass, and returns the values that it traced.
@@ -141,8 +140,8 @@ func (p projections) backward(ws *transformer.Workspace, a *transformer.MultiHea
 	return d
 }
 
-// softmaxBackward turns dw, [rows, n], the gradient of what softmax gave, w, into that of
-// what it was given: dS = W * (dW - sum(W*dW)).
+// softmaxBackward turns dw, [rows, n], the gradient of what softmax gave, w, into that of what it
+// was given: dS = W * (dW - sum(W*dW)).
 func softmaxBackward(dw, w []float32, n int) {
 	for ; len(w) > 0; w, dw = w[n:], dw[n:] {
 		dot := 0.0
@@ -192,8 +191,8 @@ func (d projections) inputs(ws *transformer.Workspace, a *transformer.MultiHeadA
 	return nil
 }
 
-// linearBackward sets dx, [rows, In], to the gradient of a loss with respect to a linear
-// layer's input; dy, [rows, Out], is that with respect to its output.
+// linearBackward sets dx, [rows, In], to the gradient of a loss with respect to a linear layer's
+// input; dy, [rows, Out], is that with respect to its output.
 func linearBackward(l *transformer.Linear, dx, dy []float32) error {
 	rows := len(dy) / l.Out
 	if err := check.Len("linear layer: gradient", dx, rows*l.In, "rows*in"); err != nil {
@@ -203,9 +202,9 @@ func linearBackward(l *transformer.Linear, dx, dy []float32) error {
 	return nil
 }
 
-// NormBackward sets dx to the gradient of a loss with respect to x, the input of a
-// normalization; dy is that with respect to its output. dx may be dy. All three have the
-// same number of elements, a multiple of that of n.Shape.
+// NormBackward sets dx to the gradient of a loss with respect to x, the input of a normalization;
+// dy is that with respect to its output. dx may be dy. All three have the same number of elements,
+// a multiple of that of n.Shape.
 func NormBackward(n *transformer.Norm, dx, x, dy []float32) error {
 	size := len(n.Weight)
 	rows := len(x) / max(size, 1)
@@ -225,8 +224,8 @@ func NormBackward(n *transformer.Norm, dx, x, dy []float32) error {
 //
 //	dx = rstd * (g - mean(g) - z*mean(g*z))
 //
-// where RMS normalization has neither mean. It is computed in float64, since
-// gradients are asked for rarely.
+// where RMS normalization has neither mean. It is computed in float64, since gradients are asked
+// for rarely.
 func normBackward(dx, x, dy []float32, n *transformer.Norm) {
 	count := float64(len(x))
 	mean, variance := 0.0, 0.0

@@ -95,8 +95,8 @@ func TestAttentionGradients(t *testing.T) {
 	}
 }
 
-// TestHeadMaskGradients: a masked head's weights change nothing, and a batch is
-// its sequences one by one.
+// TestHeadMaskGradients: a masked head's weights change nothing, and a batch is its sequences one
+// by one.
 func TestHeadMaskGradients(t *testing.T) {
 	a := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, Bias: true, OutBias: true}, separate, tf.Random(1), ""))(t)
 	batch := tf.Ragged(2, 3)

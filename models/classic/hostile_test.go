@@ -62,9 +62,9 @@ func numbersOf(v reflect.Value, path string, f func(path string, v reflect.Value
 	}
 }
 
-// TestHostileConfigs makes each number of each configuration negative, huge or
-// not a number in turn, with the weights of the right one. There is an error that
-// says which kind, or a model; no panic; and no memory for what is not there.
+// TestHostileConfigs makes each number of each configuration negative, huge or not a number in
+// turn, with the weights of the right one. There is an error that says which kind, or a model; no
+// panic; and no memory for what is not there.
 func TestHostileConfigs(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")
@@ -119,8 +119,8 @@ func TestHostileConfigs(t *testing.T) {
 	}
 }
 
-// TestHostileCheckpoints gives each tensor of each model another shape, of as
-// many elements or not, and elements that do not fit its shape.
+// TestHostileCheckpoints gives each tensor of each model another shape, of as many elements or not,
+// and elements that do not fit its shape.
 func TestHostileCheckpoints(t *testing.T) {
 	for name, m := range configs() {
 		weights := tftest.Collected{Tensors: tf.TensorMap{}}

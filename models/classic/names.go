@@ -2,8 +2,7 @@ package classic
 
 import "github.com/avoformer/avoformer/transformer"
 
-// What ecosystems call the weights of layers. Linear weights are [out, in] in all of
-// them.
+// What ecosystems call the weights of layers. Linear weights are [out, in] in all of them.
 
 // TorchAttention returns the names of torch.nn.MultiheadAttention.
 func TorchAttention() transformer.AttentionNames {
@@ -20,8 +19,8 @@ func BERTAttention() transformer.AttentionNames {
 	return transformer.AttentionNames{Query: "self.query.", Key: "self.key.", Value: "self.value.", Out: "output.dense.", Distance: "self.distance_embedding."}
 }
 
-// BERTSelfAttention returns the names of Hugging Face's BertSelfAttention, which ends before
-// the output projection.
+// BERTSelfAttention returns the names of Hugging Face's BertSelfAttention, which ends before the
+// output projection.
 func BERTSelfAttention() transformer.AttentionNames {
 	return transformer.AttentionNames{Query: "query.", Key: "key.", Value: "value.", Distance: "distance_embedding."}
 }

@@ -14,8 +14,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// TestPiecesOfDifferentLengths feeds sequences to a BERT in pieces that differ from
-// sequence to sequence, so that each is at a position of its own.
+// TestPiecesOfDifferentLengths feeds sequences to a BERT in pieces that differ from sequence to
+// sequence, so that each is at a position of its own.
 func TestPiecesOfDifferentLengths(t *testing.T) {
 	b := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: kernels.ActReLU, Eps: 1e-6}, tf.Random(1), ""))(t)
 	run := func(tokens []int, batch tf.Batch, cache *tf.Cache) []float32 {

@@ -14,12 +14,12 @@ type Seq2SeqConfig struct {
 	TransformerConfig
 	SourceVocab, TargetVocab int
 	MaxLen                   int // of the sinusoidal positions
-	// RestartPositions counts positions from 0 in every call to Feed, so that
-	// tokens fed one by one all have position 0: what d2l's predict_seq2seq does,
-	// because its PositionalEncoding does not know of earlier tokens.
+	// RestartPositions counts positions from 0 in every call to Feed, so that tokens fed one by one
+	// all have position 0: what d2l's predict_seq2seq does, because its PositionalEncoding does not
+	// know of earlier tokens.
 	RestartPositions bool
-	// Pack decides in which formats the weights are held; nil: linear layers in float32,
-	// tables as the checkpoint has them.
+	// Pack decides in which formats the weights are held; nil: linear layers in float32, tables as
+	// the checkpoint has them.
 	Pack transformer.Chooser
 }
 
@@ -39,9 +39,9 @@ func D2LSeq2Seq() Seq2SeqNames {
 	}
 }
 
-// Seq2Seq is the encoder-decoder of "Attention Is All You Need" (Vaswani et al., 2017):
-// embeddings scaled by sqrt(dim) plus sinusoidal positions, a transformer, and a
-// projection to the logits of the next token.
+// Seq2Seq is the encoder-decoder of "Attention Is All You Need" (Vaswani et al., 2017): embeddings
+// scaled by sqrt(dim) plus sinusoidal positions, a transformer, and a projection to the logits of
+// the next token.
 type Seq2Seq struct {
 	Seq2SeqConfig
 	SourceEmbedding, TargetEmbedding *transformer.Embedding
@@ -50,8 +50,8 @@ type Seq2Seq struct {
 	positions                        []float32 // [MaxLen, D]
 }
 
-// maxTable bounds the elements of a table of positions, whose size comes from the
-// configuration alone.
+// maxTable bounds the elements of a table of positions, whose size comes from the configuration
+// alone.
 const maxTable = 1 << 28
 
 // NewSeq2Seq takes the weights with the given names under prefix.
@@ -87,8 +87,8 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w transformer.Weights, pref
 	return finish(m, l)
 }
 
-// embed sets dst to the scaled vectors of the tokens plus their positions,
-// which start at from(i) in sequence i.
+// embed sets dst to the scaled vectors of the tokens plus their positions, which start at from(i)
+// in sequence i.
 func (m *Seq2Seq) embed(ws *transformer.Workspace, dst []float32, e *transformer.Embedding, tokens []int, batch transformer.Batch, from func(i int) int) error {
 	if len(tokens) != batch.Rows() {
 		return check.Errorf(fault.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
@@ -107,9 +107,9 @@ func (m *Seq2Seq) embed(ws *transformer.Workspace, dst []float32, e *transformer
 
 func fromZero(int) int { return 0 }
 
-// Encode sets dst, [rows, Dim], to the encoder's output for the source tokens
-// of a batch, the memory of a decoder. mask is for padded batches; a Ragged
-// batch needs none. Trace reports "encoder.embedded", what enters the encoder.
+// Encode sets dst, [rows, Dim], to the encoder's output for the source tokens of a batch, the
+// memory of a decoder. mask is for padded batches; a Ragged batch needs none. Trace reports
+// "encoder.embedded", what enters the encoder.
 func (m *Seq2Seq) Encode(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, mask *transformer.Mask) error {
 	if ws == nil {
 		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
@@ -123,9 +123,9 @@ func (m *Seq2Seq) Encode(ws *transformer.Workspace, dst []float32, tokens []int,
 	return m.Transformer.Encoder.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch, Mask: mask}, nil) // [rows, D]
 }
 
-// Logits sets dst, [rows of target, TargetVocab], to the logits of the token
-// after each target token, which sees the target tokens up to itself and the
-// memory: the pass of training, and that which decoding step by step equals.
+// Logits sets dst, [rows of target, TargetVocab], to the logits of the token after each target
+// token, which sees the target tokens up to itself and the memory: the pass of training, and that
+// which decoding step by step equals.
 func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int, batch transformer.Batch, memory models.Memory) error {
 	if err := check.Len("logits", dst, batch.Rows()*m.TargetVocab, "rows*vocabulary"); err != nil {
 		return err
@@ -142,8 +142,8 @@ func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int,
 }
 
 // Decoder returns the part that predicts target tokens, given the memory that Encode makes: what
-// package generation starts from. The memory has as many sequences as are decoded, or one
-// that all share.
+// package generation starts from. The memory has as many sequences as are decoded, or one that all
+// share.
 func (m *Seq2Seq) Decoder() models.LanguageModel { return decoder{m} }
 
 var causal = transformer.Causal()

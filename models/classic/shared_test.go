@@ -14,9 +14,9 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// TestSharedModels has many goroutines use the same models, inputs and masks at
-// once, each with a workspace of its own, and wants the bits that each use has
-// alone. It is for the race detector too.
+// TestSharedModels has many goroutines use the same models, inputs and masks at once, each with a
+// workspace of its own, and wants the bits that each use has alone. It is for the race detector
+// too.
 func TestSharedModels(t *testing.T) {
 	uses := map[string]func(ws *tf.Workspace) (result any, err error){}
 

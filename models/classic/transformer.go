@@ -23,8 +23,8 @@ type TorchConfig struct {
 	NormFirst     bool // (norm_first)
 }
 
-// Transformer returns the configuration with PyTorch's biases, final normalizations and eps
-// of 1e-5.
+// Transformer returns the configuration with PyTorch's biases, final normalizations and eps of
+// 1e-5.
 func (c TorchConfig) Transformer() TransformerConfig {
 	attention := transformer.AttentionConfig{Dim: c.Dim, Heads: c.Heads, Bias: true, OutBias: true}
 	layer := transformer.LayerConfig{
@@ -41,8 +41,7 @@ func (c TorchConfig) Transformer() TransformerConfig {
 	}
 }
 
-// D2LConfig is the arguments of d2l's TransformerEncoder and TransformerDecoder, in
-// parentheses.
+// D2LConfig is the arguments of d2l's TransformerEncoder and TransformerDecoder, in parentheses.
 type D2LConfig struct {
 	Dim         int  // (num_hiddens)
 	Heads       int  // (num_heads)
@@ -51,8 +50,7 @@ type D2LConfig struct {
 	Bias        bool // in the attention (use_bias)
 }
 
-// Transformer returns the configuration with d2l's post-norm and ReLU, without final
-// normalization.
+// Transformer returns the configuration with d2l's post-norm and ReLU, without final normalization.
 func (c D2LConfig) Transformer() TransformerConfig {
 	t := TorchConfig{
 		Dim: c.Dim, Heads: c.Heads, EncoderLayers: c.Layers, DecoderLayers: c.Layers, FeedForward: c.FeedForward, Activation: kernels.ActReLU,
@@ -100,8 +98,8 @@ func (c TransformerConfig) check() error {
 	return nil
 }
 
-// Transformer is an encoder and a decoder that attends to its output, without
-// embeddings, as torch.nn.Transformer.
+// Transformer is an encoder and a decoder that attends to its output, without embeddings, as
+// torch.nn.Transformer.
 type Transformer struct {
 	Encoder, Decoder *transformer.Stack
 }
@@ -122,10 +120,9 @@ func load(l *transformer.Loader, c TransformerConfig, names TransformerNames) *T
 	}
 }
 
-// Forward sets dst, [rows of target, Dim], to the decoder's output for target,
-// given source. source.Mask and target.Mask are those of self-attention;
-// target.MemoryMask is that of cross-attention. target's memory is the
-// encoder's output and need not be set.
+// Forward sets dst, [rows of target, Dim], to the decoder's output for target, given source.
+// source.Mask and target.Mask are those of self-attention; target.MemoryMask is that of
+// cross-attention. target's memory is the encoder's output and need not be set.
 func (t *Transformer) Forward(ws *transformer.Workspace, dst []float32, source, target transformer.LayerInput) error {
 	if ws == nil {
 		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")

@@ -37,9 +37,9 @@ func (c ViTConfig) Patches() int {
 	return c.Height / c.PatchHeight * (c.Width / c.PatchWidth)
 }
 
-// ViT is a vision transformer (Dosovitskiy et al., 2021): an image is cut into
-// patches, which are projected to rows after that of a class token. Dropout and
-// drop-path, as everywhere here, are the identity of inference.
+// ViT is a vision transformer (Dosovitskiy et al., 2021): an image is cut into patches, which are
+// projected to rows after that of a class token. Dropout and drop-path, as everywhere here, are the
+// identity of inference.
 type ViT struct {
 	ViTConfig
 	Patch     *transformer.Linear // [dim, channels*patch height*patch width], the convolution
@@ -80,9 +80,9 @@ func NewViT(c ViTConfig, w transformer.Weights, prefix string) (*ViT, error) {
 // Batch returns the batch of the rows of n images.
 func (v *ViT) Batch(n int) transformer.Batch { return transformer.Uniform(n, 1+v.Patches()) }
 
-// Forward sets dst, [images, 1+Patches, Dim], to the normalized output of the
-// last block for images, [images, Channels, Height, Width]. Row 0 of each image
-// is the class token's; the patches follow row by row.
+// Forward sets dst, [images, 1+Patches, Dim], to the normalized output of the last block for
+// images, [images, Channels, Height, Width]. Row 0 of each image is the class token's; the patches
+// follow row by row.
 func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
 	if ws == nil {
 		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
@@ -116,8 +116,8 @@ func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
 	return v.Blocks.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch}, nil) // [images, 1+patches, D]
 }
 
-// cut copies each patch of the images, [channels, patch height, patch width],
-// to a row of dst: so the convolution, whose stride is the patch, is a product.
+// cut copies each patch of the images, [channels, patch height, patch width], to a row of dst: so
+// the convolution, whose stride is the patch, is a product.
 func (v *ViT) cut(dst, images []float32) {
 	for len(images) > 0 {
 		for y := 0; y < v.Height; y += v.PatchHeight {

@@ -36,8 +36,8 @@ var builders = map[string]func(w tf.Weights) error{
 	},
 }
 
-// TestNamesOfWeights compares the names that models ask for with those that
-// their ecosystems' checkpoints have.
+// TestNamesOfWeights compares the names that models ask for with those that their ecosystems'
+// checkpoints have.
 func TestNamesOfWeights(t *testing.T) {
 	want := map[string][]string{
 		"BERT": {
@@ -67,8 +67,8 @@ func TestNamesOfWeights(t *testing.T) {
 	}
 }
 
-// TestLoadErrors spoils the weights of each model in three ways at once, and
-// expects all of them in one error.
+// TestLoadErrors spoils the weights of each model in three ways at once, and expects all of them in
+// one error.
 func TestLoadErrors(t *testing.T) {
 	for name, build := range builders {
 		t.Run(name, func(t *testing.T) {

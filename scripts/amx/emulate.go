@@ -23,11 +23,12 @@ const (
 	tileBits                  = 1<<17 | 1<<18             // of XCR0
 )
 
-// codeAtOnce is how much code is read at an illegal instruction: those that follow are executed at once if they are of AMX too.
+// codeAtOnce is how much code is read at an illegal instruction: those that follow are executed at
+// once if they are of AMX too.
 const codeAtOnce = 256
 
-// illegal executes the instruction at which a thread stopped. It returns the signal that the thread gets: 0, unless
-// illegal refuses the instruction too.
+// illegal executes the instruction at which a thread stopped. It returns the signal that the thread
+// gets: 0, unless illegal refuses the instruction too.
 func (p *program) illegal(tid int, t *thread) syscall.Signal {
 	var r unix.PtraceRegs
 	if err := unix.PtraceGetRegs(tid, &r); err != nil {
@@ -142,7 +143,8 @@ func (pid memory) transfer(at []uint64, rows [][]byte, move func(pid int, local 
 	return f
 }
 
-// missing returns the first byte from at on that is not there: at itself, or where the next page begins.
+// missing returns the first byte from at on that is not there: at itself, or where the next page
+// begins.
 func (pid memory) missing(at uint64) uint64 {
 	page := uint64(os.Getpagesize())
 	var b [1]byte

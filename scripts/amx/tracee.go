@@ -24,7 +24,8 @@ type program struct {
 	refuse  bool
 	pairs   bool // it sees AVX512_BF16 instead of AMX
 	threads map[int]*thread
-	// asked says that tiles were asked for, or that there are none, and permitted that they may be used. Until then each system call stops.
+	// asked says that tiles were asked for, or that there are none, and permitted that they may be
+	// used. Until then each system call stops.
 	asked, permitted bool
 	patched          map[uint64]query
 	ran              map[string]int // how often, by the instruction's name
@@ -117,7 +118,8 @@ func (p *program) patch(path string) error {
 	return nil
 }
 
-// functionsOf returns the functions of a Go program, from the table that every one has, stripped or not.
+// functionsOf returns the functions of a Go program, from the table that every one has, stripped or
+// not.
 func functionsOf(f *elf.File) ([]gosym.Func, error) {
 	lines, text := f.Section(".gopclntab"), f.Section(".text")
 	if lines == nil || text == nil {

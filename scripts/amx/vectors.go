@@ -14,8 +14,9 @@ import (
 
 // The vector registers of a stopped thread, and VDPBF16PS on them.
 
-// The state that XSAVE writes (Intel SDM volume 1, chapter 13): the lowest 16 bytes of the first 16 vectors are in the legacy area, a header
-// says which components are not in their initial state, and CPUID where the components are.
+// The state that XSAVE writes (Intel SDM volume 1, chapter 13): the lowest 16 bytes of the first 16
+// vectors are in the legacy area, a header says which components are not in their initial state,
+// and CPUID where the components are.
 const (
 	getRegSet, setRegSet, ofXState = 0x4204, 0x4205, 0x202 // of ptrace
 	atLowest, atHeader             = 160, 512
@@ -58,7 +59,8 @@ func (s *vectorState) parts(n int) [][]byte {
 	return [][]byte{s.bytes[atLowest+16*n:][:16], s.bytes[s.atAVX+16*n:][:16], s.bytes[s.atUpper+32*n:][:32]}
 }
 
-// runPairs executes VDPBF16PS at the beginning of code, and those that follow it. It returns the bytes of these instructions.
+// runPairs executes VDPBF16PS at the beginning of code, and those that follow it. It returns the
+// bytes of these instructions.
 func (p *program) runPairs(tid int, code []byte) (done int) {
 	i, ok := tile.DecodePairs(code)
 	if !ok {
@@ -94,7 +96,8 @@ func (p *program) runPairs(tid int, code []byte) (done int) {
 	return done
 }
 
-// illegalVector executes the instruction at which a thread of a program with -bf16 stopped. The signal is as for illegal.
+// illegalVector executes the instruction at which a thread of a program with -bf16 stopped. The
+// signal is as for illegal.
 func (p *program) illegalVector(tid int, r *unix.PtraceRegs, code []byte) syscall.Signal {
 	done := p.runPairs(tid, code)
 	if done == 0 {

@@ -29,9 +29,9 @@ var withoutExample = map[string]string{
 	"bundle.Register":              "for the packages beside it",
 }
 
-// TestExamples: an example with checked output calls each exported function of the published packages, so that go doc
-// and pkg.go.dev show how. Of Open and OpenFS, which differ in where the files are, one is enough; the pipelines of Beam
-// are examples by themselves, in a folder.
+// TestExamples: an example with checked output calls each exported function of the published
+// packages, so that go doc and pkg.go.dev show how. Of Open and OpenFS, which differ in where the
+// files are, one is enough; the pipelines of Beam are examples by themselves, in a folder.
 func TestExamples(t *testing.T) {
 	t.Chdir("../..")
 	packages, err := modules()
@@ -68,7 +68,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// examplesOf returns the exported functions of a package, as package.Name, and the names that its examples with output call.
+// examplesOf returns the exported functions of a package, as package.Name, and the names that its
+// examples with output call.
 func examplesOf(t *testing.T, dir string) (functions []string, called map[string]bool) {
 	called = map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -101,7 +102,8 @@ func examplesOf(t *testing.T, dir string) (functions []string, called map[string
 	return functions, called
 }
 
-// isExample reports whether a function is an example whose output is checked, or helps those of its file.
+// isExample reports whether a function is an example whose output is checked, or helps those of its
+// file.
 func isExample(file string, f *ast.File, d *ast.FuncDecl) bool {
 	if strings.HasPrefix(d.Name.Name, "Example") {
 		return hasOutput(f, d)

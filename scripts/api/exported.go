@@ -41,7 +41,8 @@ func exported(module string, modules []string) ([]string, error) {
 	return slices.Compact(all), err
 }
 
-// packageLines returns the lines of the package in a folder, or no lines if it has a program or no package.
+// packageLines returns the lines of the package in a folder, or no lines if it has a program or no
+// package.
 func packageLines(dir, name string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -143,7 +144,8 @@ func receiver(e ast.Expr) string {
 	}
 }
 
-// typeSpec lists a type and, apart, its exported fields or methods, so that a new one changes no other line.
+// typeSpec lists a type and, apart, its exported fields or methods, so that a new one changes no
+// other line.
 func (l *lister) typeSpec(s *ast.TypeSpec) {
 	if !s.Name.IsExported() {
 		return

@@ -1,12 +1,12 @@
-// Command api lists the exported names of each published module, and says what has changed since the
-// last release:
+// Command api lists the exported names of each published module, and says what has changed since
+// the last release:
 //
 //	go run ./scripts/api          prints what was removed, changed or added since api/*.txt was written
 //	go run ./scripts/api -write   writes api/*.txt; a part of releasing
 //	go run ./scripts/api -freeze  adds the names of stable packages that are new to api/stable.txt
 //
-// A name that was removed or changed its meaning must be in doc/renamed.md, and none of a stable package may
-// be. The tests verify that. The command reads only sources, those for linux/amd64.
+// A name that was removed or changed its meaning must be in doc/renamed.md, and none of a stable
+// package may be. The tests verify that. The command reads only sources, those for linux/amd64.
 package main
 
 import (
@@ -65,7 +65,8 @@ func run(write bool) error {
 	return nil
 }
 
-// modules returns the folders of the published modules, "." for the root; commands have no names to promise.
+// modules returns the folders of the published modules, "." for the root; commands have no names to
+// promise.
 func modules() ([]string, error) {
 	all := []string{"."}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {

@@ -14,7 +14,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestChangesAreTold: a name that was in the last release and is not as it was is on the page of such names.
+// TestChangesAreTold: a name that was in the last release and is not as it was is on the page of
+// such names.
 func TestChangesAreTold(t *testing.T) {
 	t.Chdir("../..")
 	page, err := os.ReadFile("doc/renamed.md")

@@ -11,7 +11,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// TestResponses: OpenAI's client reads responses, whole and as they come, and continues from one that is kept.
+// TestResponses: OpenAI's client reads responses, whole and as they come, and continues from one
+// that is kept.
 func TestResponses(t *testing.T) {
 	c := client(t)
 	in := responses.ResponseNewParams{Model: "generate", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Hi")}, MaxOutputTokens: openai.Int(8)}

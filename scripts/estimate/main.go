@@ -1,20 +1,19 @@
-// Command estimate predicts how fast a kernel's inner loop runs on CPUs that
-// are not at hand, with llvm-mca, LLVM's model of their pipelines:
+// Command estimate predicts how fast a kernel's inner loop runs on CPUs that are not at hand, with
+// llvm-mca, LLVM's model of their pipelines:
 //
 //	estimate [-min PERCENT] [-elements N] [-around N] GOARCH SYMBOL CPU...
 //
-// It builds the tests of package simd for GOARCH, disassembles SYMBOL, takes
-// its innermost loop with the most multiply-adds, of floats, words or bytes,
-// and prints for each CPU model a row of a Markdown table: cycles an iteration,
-// the bound that the multiply-adds alone would set on that model, and their
-// ratio. With -min it fails if the ratio is less. With -elements, the number of
-// elements that an iteration of the loop handles, it prints the cycles per element
-// instead of a bound. With -around it takes the loop around that one, each iteration
-// of which has N iterations of the inner one.
+// It builds the tests of package simd for GOARCH, disassembles SYMBOL, takes its innermost loop
+// with the most multiply-adds, of floats, words or bytes, and prints for each CPU model a row of a
+// Markdown table: cycles an iteration, the bound that the multiply-adds alone would set on that
+// model, and their ratio. With -min it fails if the ratio is less. With -elements, the number of
+// elements that an iteration of the loop handles, it prints the cycles per element instead of a
+// bound. With -around it takes the loop around that one, each iteration of which has N iterations
+// of the inner one.
 //
-// The figures are static estimates: they leave out memory, and the models have
-// errors. They serve to find a loop that is bound by something other than
-// its arithmetic, and to notice when a change makes it slow.
+// The figures are static estimates: they leave out memory, and the models have errors. They serve
+// to find a loop that is bound by something other than its arithmetic, and to notice when a change
+// makes it slow.
 package main
 
 import (
@@ -36,8 +35,8 @@ type target struct {
 	fma    *regexp.Regexp // a multiply-add of vectors
 	// branch matches a branch within a function and finds its destination.
 	branch *regexp.Regexp
-	// independent is the i-th of a run of multiply-adds with no dependencies
-	// among the run of them, like like: a multiply-add of the loop.
+	// independent is the i-th of a run of multiply-adds with no dependencies among the run of them,
+	// like like: a multiply-add of the loop.
 	independent func(like string, i int) string
 	run         int
 }
@@ -185,8 +184,8 @@ func disassemble(goarch, symbol string) ([]instruction, error) {
 	return code, nil
 }
 
-// hottestLoop returns the innermost loop with the most multiply-adds, or else the smallest
-// one around it, with some iterations of the inner one; nil if there is none.
+// hottestLoop returns the innermost loop with the most multiply-adds, or else the smallest one
+// around it, with some iterations of the inner one; nil if there is none.
 func (t target) hottestLoop(code []instruction, around int) []instruction {
 	index := map[uint64]int{}
 	for i, in := range code {
@@ -248,8 +247,8 @@ func (t target) countFMAs(code []instruction) (n int, like string) {
 	return n, like
 }
 
-// texts returns what to assemble. Branches go to address 0: where they went to
-// is out of reach of the few instructions of the loop.
+// texts returns what to assemble. Branches go to address 0: where they went to is out of reach of
+// the few instructions of the loop.
 func (t target) texts(code []instruction) []string {
 	var list []string
 	for _, in := range code {
@@ -264,8 +263,7 @@ func (t target) texts(code []instruction) []string {
 
 var totalCycles = regexp.MustCompile(`Total Cycles:\s+([0-9]+)`)
 
-// cycles returns the model's cycles an iteration of a loop body, once it is
-// under way.
+// cycles returns the model's cycles an iteration of a loop body, once it is under way.
 func (t target) cycles(cpu string, body []string) (float64, error) {
 	var total [2]float64
 	iterations := [2]int{200, 1200}

@@ -1,14 +1,13 @@
-// Command fmlashare counts what share of the instructions that a whole matrix
-// product executes on arm64 are vector multiply-adds, by running it under
-// qemu-aarch64-static with a trace of every translated block:
+// Command fmlashare counts what share of the instructions that a whole matrix product executes on
+// arm64 are vector multiply-adds, by running it under qemu-aarch64-static with a trace of every
+// translated block:
 //
 //	fmlashare
 //
-// It prints, as a Markdown table, the instructions of one product by function.
-// The start of the program is left out: the command subtracts a run with one
-// product from a run with three. The counts say nothing about time; with the
-// throughput of the inner loop (see command estimate) they show how much edges,
-// packing and calls add to it.
+// It prints, as a Markdown table, the instructions of one product by function. The start of the
+// program is left out: the command subtracts a run with one product from a run with three. The
+// counts say nothing about time; with the throughput of the inner loop (see command estimate) they
+// show how much edges, packing and calls add to it.
 package main
 
 import (

@@ -1,10 +1,13 @@
-// Fused finds Go code whose results have other bits on arm64 than on amd64: functions in which the compiler fuses a multiplication and an
-// addition into one rounding, and calls of functions of package math that are assembly on some processors or that the compiler fuses. It
-// builds the command for arm64, reads its instructions, and fails for each such function of this module that is not in a list.
+// Fused finds Go code whose results have other bits on arm64 than on amd64: functions in which the
+// compiler fuses a multiplication and an addition into one rounding, and calls of functions of
+// package math that are assembly on some processors or that the compiler fuses. It builds the
+// command for arm64, reads its instructions, and fails for each such function of this module that
+// is not in a list.
 //
 //	go run ./scripts/fused
 //
-// A conversion rounds a product before the sum: float32(x*y) + z. Package internal/elementary replaces package math.
+// A conversion rounds a product before the sum: float32(x*y) + z. Package internal/elementary
+// replaces package math.
 package main
 
 import (
@@ -19,7 +22,8 @@ import (
 
 const module = "github.com/avoformer/avoformer/"
 
-// mayFuse are prefixes of functions in which a fused result is the same, or does not reach a caller, and why.
+// mayFuse are prefixes of functions in which a fused result is the same, or does not reach a
+// caller, and why.
 var mayFuse = []struct{ function, why string }{
 	{"kernels/internal/order.", "products of two float32 are exact in float64"},
 	{"kernels/internal/simd.quantizeBlocks", "QuantizeOne: the product is exact"},

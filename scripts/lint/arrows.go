@@ -29,27 +29,31 @@ type limit struct {
 
 // limits are those of packages that exceed the common ones, and why. They only become smaller.
 var limits = map[string]limit{
-	// Files for one architecture resolve what the files for all of them declare, and the other way round.
+	// Files for one architecture resolve what the files for all of them declare, and the other way
+	// round.
 	"kernels/internal/simd": {up: 6},
 	// Workers, jobs and the pool are one state machine in three files.
 	"kernels/internal/par": {up: 4},
 	// A matrix packs itself, by its format, which is among the blocks' or among those of int8.
 	"kernels/internal/weights": {up: 3},
-	// A call has a plan, and a plan is made for a call; the loops get panels from sources, which know the loops.
+	// A call has a plan, and a plan is made for a call; the loops get panels from sources, which
+	// know the loops.
 	"kernels/internal/product": {up: 3},
 	// The scheduler's loop is one type in five files.
 	"generation": {knot: 5, up: 6},
-	// An assembler is one type, Function: its operands, words and memory are methods of it in a file each.
+	// An assembler is one type, Function: its operands, words and memory are methods of it in a
+	// file each.
 	"asm/arm64": {knot: 8, up: 5},
 	// A machine is one type, whose instructions are methods in a file for each kind.
 	"asm/vec/neon": {up: 3},
 	"asm/vec/x86":  {knot: 8, up: 7},
 	// A family of kernels has a file for its entrance, which the files of its parts call back.
 	"asm/kernel": {up: 3},
-	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the machine that matches it.
+	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the
+	// machine that matches it.
 	"text/tokenizer/internal/onig": {up: 2},
-	// A package of a protocol has a file with its routes, which hand requests to the files of each; these answer by what the first file
-	// has in common.
+	// A package of a protocol has a file with its routes, which hand requests to the files of each;
+	// these answer by what the first file has in common.
 	"serve/internal/engine":      {up: 3},
 	"serve/internal/wire":        {up: 2},
 	"serve/internal/anthropic":   {up: 3},

@@ -43,7 +43,8 @@ func contextsAreArguments(t *tree) (problems []string) {
 	return problems
 }
 
-// contextsGiveTheirCause: the error of a context says only that it has ended, its cause says why. Err is good for asking whether it has.
+// contextsGiveTheirCause: the error of a context says only that it has ended, its cause says why.
+// Err is good for asking whether it has.
 func contextsGiveTheirCause(t *tree) (problems []string) {
 	for _, f := range t.outside("bench", "scripts") {
 		asked := map[ast.Expr]bool{} // operands of == and !=

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// floors are the folders of the root module, and examples, whose packages build on each other, from below. Other folders, such as
-// grammar and hub, import none of them.
+// floors are the folders of the root module, and examples, whose packages build on each other, from
+// below. Other folders, such as grammar and hub, import none of them.
 var floors = []string{"kernels", "search", "transformer", "models", "generation", "examples"}
 
-// rooms are the packages that kernels is made of, from below, beginning with those in internal. Each imports only the
-// packages before it.
+// rooms are the packages that kernels is made of, from below, beginning with those in internal.
+// Each imports only the packages before it.
 var rooms = []string{
 	"internal/approx", "internal/elementary", "internal/half", "internal/meetings", "internal/race",
 	"kernels/internal/par",

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// kindsBelongToFault: no published package but fault declares a kind of error, under a name of its own or the same one.
+// kindsBelongToFault: no published package but fault declares a kind of error, under a name of its
+// own or the same one.
 func kindsBelongToFault(t *tree) (problems []string) {
 	for _, f := range t.outside("internal", "examples", "asm", "bench", "scripts", "doc") {
 		if f.Name.Name == "fault" {

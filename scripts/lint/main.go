@@ -1,4 +1,5 @@
-// Command lint checks rules of this tree that go vet and staticcheck do not know. It reads the source and runs none of it:
+// Command lint checks rules of this tree that go vet and staticcheck do not know. It reads the
+// source and runs none of it:
 //
 //	go run ./scripts/lint       prints what breaks a rule; fails if anything does
 //	go run ./scripts/lint -v    prints the graphs of files too
@@ -29,6 +30,7 @@ var rules = []rule{
 	{"a pass stops at its first error", passesStop},
 	{"functions of kernels are methods of Threads(1)", twins},
 	{"ways name their figures", waysNameFigures},
+	{"comments are narrow", commentsAreNarrow},
 	{"most uses between files lead down", arrowsLeadDown},
 }
 

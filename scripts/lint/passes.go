@@ -2,8 +2,8 @@ package main
 
 import "go/ast"
 
-// passesStop: a pass of a model stops at its first error. cmp.Or evaluates all its arguments, so that those after an error would
-// compute with values that are not there.
+// passesStop: a pass of a model stops at its first error. cmp.Or evaluates all its arguments, so
+// that those after an error would compute with values that are not there.
 func passesStop(t *tree) (problems []string) {
 	for _, f := range t.files {
 		if f.dir != "models" && f.dir != "transformer" && !below(f.dir, "examples") && !below(f.dir, "models/internal/block") {
@@ -23,7 +23,8 @@ func passesStop(t *tree) (problems []string) {
 	return problems
 }
 
-// computes reports whether an expression is a call with a workspace, such as Forward(ws, ...). A method named check only looks.
+// computes reports whether an expression is a call with a workspace, such as Forward(ws, ...). A
+// method named check only looks.
 func computes(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok || len(call.Args) == 0 {

@@ -18,8 +18,9 @@ var decodes = map[string]string{
 	"scripts/release/licences.go":        "what the go command prints",
 }
 
-// pyjsonDecodes: package encoding/json folds the case of keys and merges objects, which no Python program does. The JSON of serve and
-// bulk is that of requests and records, which no Python program reads.
+// pyjsonDecodes: package encoding/json folds the case of keys and merges objects, which no Python
+// program does. The JSON of serve and bulk is that of requests and records, which no Python program
+// reads.
 func pyjsonDecodes(t *tree) (problems []string) {
 	for _, f := range t.files {
 		if below(f.dir, "asm") || below(f.dir, "bench") || below(f.dir, "serve") || below(f.dir, "bulk") || decodes[f.path] != "" {

@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// regularOpens: packages that read folders of models open files with package regular, which opens no pipe and no device. Programs
-// to copy have no internal packages.
+// regularOpens: packages that read folders of models open files with package regular, which opens
+// no pipe and no device. Programs to copy have no internal packages.
 func regularOpens(t *tree) (problems []string) {
 	for _, f := range t.files {
 		switch {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// structs has the words with which the names of structs of arguments end, and the packages that use each. Options is for all others.
+// structs has the words with which the names of structs of arguments end, and the packages that use
+// each. Options is for all others.
 var structs = map[string][]string{
 	"Params": {"kernels", "kernels/ref"},
 	"Config": {"transformer", "models", "models/classic", "generation", "text/tokenizer"}, // of a tokenizer: tokenizer_config.json

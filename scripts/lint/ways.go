@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// waysNameFigures: in the table of ways through a product, the field reads has the figures of package tune that the way's condition
-// reads, also in functions of its file that it calls, and the conditions are in the table's order.
+// waysNameFigures: in the table of ways through a product, the field reads has the figures of
+// package tune that the way's condition reads, also in functions of its file that it calls, and the
+// conditions are in the table's order.
 func waysNameFigures(t *tree) (problems []string) {
 	figures := map[string]bool{}
 	for _, f := range t.in("kernels/internal/tune") {
@@ -86,7 +87,8 @@ type condition struct {
 	on  ast.Node
 }
 
-// conditions returns the cases of a function's switch that return a way, and the way that it ends with.
+// conditions returns the cases of a function's switch that return a way, and the way that it ends
+// with.
 func conditions(f *ast.FuncDecl) (all []condition) {
 	if f == nil {
 		return nil

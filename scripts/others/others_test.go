@@ -1,4 +1,5 @@
-// Package others holds the script that makes the table of doc/others.md, and the test of this project's column.
+// Package others holds the script that makes the table of doc/others.md, and the test of this
+// project's column.
 package others
 
 import (

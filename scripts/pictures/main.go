@@ -1,5 +1,6 @@
-// Command pictures draws what script(1) recorded of a terminal, from the standard input, as an SVG on the standard
-// output. scripts/pictures/pictures.sh, that is make pictures, records and draws those of the documents.
+// Command pictures draws what script(1) recorded of a terminal, from the standard input, as an SVG
+// on the standard output. scripts/pictures/pictures.sh, that is make pictures, records and draws
+// those of the documents.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Command proxy writes a module proxy of the modules in this tree, as they would be once
-// tagged, so that what a tag will do can be tried before there is one.
+// Command proxy writes a module proxy of the modules in this tree, as they would be once tagged, so
+// that what a tag will do can be tried before there is one.
 //
 //	go run . -dir /tmp/proxy -version v0.1.0 ../.. ../../text ../../cmd/avoformer
 //	GOPROXY=file:///tmp/proxy go get github.com/avoformer/avoformer/text
 //
-// A module has the files that Git tracks, or would if they were added, as they are in the
-// working tree, without those of modules within it.
+// A module has the files that Git tracks, or would if they were added, as they are in the working
+// tree, without those of modules within it.
 package main
 
 import (

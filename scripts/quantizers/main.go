@@ -2,8 +2,9 @@
 //
 //	quantizers < requests > blocks
 //
-// A request is a line, FORMAT NUMBERS WEIGHTS, and that many float32 of each, little-endian. Weights of importance are those of a row. The answer is
-// how many nanoseconds making the blocks took on one thread, in 8 bytes, and the bytes of the blocks.
+// A request is a line, FORMAT NUMBERS WEIGHTS, and that many float32 of each, little-endian.
+// Weights of importance are those of a row. The answer is how many nanoseconds making the blocks
+// took on one thread, in 8 bytes, and the bytes of the blocks.
 package main
 
 import (

@@ -26,8 +26,8 @@ type licenceText struct {
 
 var licenceFile = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice)([._-].*)?$`)
 
-// licencesOf returns the licences of a module. A module without a known licence is an error, and so is a text that is not
-// one of those below.
+// licencesOf returns the licences of a module. A module without a known licence is an error, and so
+// is a text that is not one of those below.
 func licencesOf(m *debug.Module) ([]licenceText, error) {
 	download := exec.Command("go", "mod", "download", "-json", m.Path+"@"+m.Version)
 	download.Env = append(os.Environ(), "GOWORK=off")
@@ -121,7 +121,8 @@ type licence struct {
 	Expression string `json:"expression"`
 }
 
-// billOfMaterials is CycloneDX 1.6: the command, Go, and the modules in it. Its serial number is derived from its content.
+// billOfMaterials is CycloneDX 1.6: the command, Go, and the modules in it. Its serial number is
+// derived from its content.
 func billOfMaterials(version, platform string, info *debug.BuildInfo, when time.Time) ([]byte, error) {
 	components := []component{{Type: "platform", Name: "go", Version: strings.TrimPrefix(info.GoVersion, "go"), Licences: []licence{{"BSD-3-Clause"}}}}
 	for _, m := range others(info) {

@@ -18,8 +18,8 @@ var update = flag.Bool("update", false, "write doc/dependencies.md")
 
 const begin, end = "<!-- begin, written by go test ./scripts/release -update -->\n", "<!-- end -->\n"
 
-// TestLicences: doc/dependencies.md lists every module that a package of the published ones is built with, and its
-// licence, which is one of those that may go into a program under any other.
+// TestLicences: doc/dependencies.md lists every module that a package of the published ones is
+// built with, and its licence, which is one of those that may go into a program under any other.
 func TestLicences(t *testing.T) {
 	if testing.Short() {
 		t.Skip("looks at the sources of all dependencies")

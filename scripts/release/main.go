@@ -1,6 +1,6 @@
-// Command release writes the files of a release: for each platform one archive
-// with the command, the licence of this project and those of all modules in the binary; SHA256SUMS;
-// and a software bill of materials for each, as CycloneDX 1.6 in JSON:
+// Command release writes the files of a release: for each platform one archive with the command,
+// the licence of this project and those of all modules in the binary; SHA256SUMS; and a software
+// bill of materials for each, as CycloneDX 1.6 in JSON:
 //
 //	go run ./scripts/release -version v0.1.0 -out dist [PLATFORM...]
 //
@@ -111,7 +111,8 @@ func build(version, goos, goarch string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "avoformer")
-	// -buildid=: that of the linker has hashes of paths. Whether the tree is clean must not change bytes.
+	// -buildid=: that of the linker has hashes of paths. Whether the tree is clean must not change
+	// bytes.
 	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.release="+version, "-o", path, "./cmd/avoformer")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 	c.Stderr = os.Stderr

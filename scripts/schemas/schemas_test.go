@@ -153,7 +153,8 @@ func vocabulary(t *testing.T) ([][]byte, *grammar.Vocabulary) {
 	return tokens, v
 }
 
-// generate goes through g at random, and after many tokens to a near end; ended is false for a text that found none.
+// generate goes through g at random, and after many tokens to a near end; ended is false for a text
+// that found none.
 func generate(t *testing.T, r *rand.Rand, g *grammar.Grammar, v *grammar.Vocabulary, tokens [][]byte) (generated string, ended bool) {
 	m, text := g.Matcher(v), []byte(nil)
 	for n := 0; !m.Done(); n++ {

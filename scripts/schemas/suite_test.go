@@ -34,9 +34,10 @@ type tally struct {
 	reasons                  map[string]int
 }
 
-// TestSuite compiles every schema of drafts 7 and 2020-12 in the folder tests of the JSON-Schema-Test-Suite: the grammar
-// lets through the JSON text of each valid instance, in one order of its members at least, and of no invalid one
-// in any order; or the schema is refused by name.
+// TestSuite compiles every schema of drafts 7 and 2020-12 in the folder tests of the
+// JSON-Schema-Test-Suite: the grammar lets through the JSON text of each valid instance, in one
+// order of its members at least, and of no invalid one in any order; or the schema is refused by
+// name.
 func TestSuite(t *testing.T) {
 	dir := os.Getenv("AVOFORMER_SCHEMA_SUITE")
 	if dir == "" {
@@ -127,8 +128,8 @@ func (s *tally) file(t *testing.T, draft, group, name string) {
 	}
 }
 
-// notGenerated are valid instances that no grammar lets through, because of the forms that the comment of
-// grammar.JSONSchema lists.
+// notGenerated are valid instances that no grammar lets through, because of the forms that the
+// comment of grammar.JSONSchema lists.
 func notGenerated(id string) bool {
 	for _, form := range []string{
 		"bignum: ",                           // numbers of more than 16 digits
@@ -144,7 +145,8 @@ func notGenerated(id string) bool {
 	return false
 }
 
-// remarks are files of optional tests that hold implementations to what the specification calls a remark.
+// remarks are files of optional tests that hold implementations to what the specification calls a
+// remark.
 var remarks = map[string]bool{"content": true}
 
 // reason returns an error without what differs from schema to schema.
@@ -156,8 +158,8 @@ func reason(err error) string {
 	return s
 }
 
-// variants are JSON texts of a value as grammars spell it: its members in every order, its numbers as they are written and
-// without a fraction of zeros.
+// variants are JSON texts of a value as grammars spell it: its members in every order, its numbers
+// as they are written and without a fraction of zeros.
 func variants(t *testing.T, data json.RawMessage) []string {
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.UseNumber()

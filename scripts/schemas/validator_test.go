@@ -24,7 +24,8 @@ func valid(t *testing.T, v *grammar.Validator, text string) bool {
 	return err == nil
 }
 
-// TestValidatorSuite: grammar.Validator says of the instances of the JSON-Schema-Test-Suite what the suite does.
+// TestValidatorSuite: grammar.Validator says of the instances of the JSON-Schema-Test-Suite what
+// the suite does.
 func TestValidatorSuite(t *testing.T) {
 	dir := os.Getenv("AVOFORMER_SCHEMA_SUITE")
 	if dir == "" {

@@ -2,8 +2,8 @@
 //
 //	go run ./scripts/stores -dim 64 -precision float32 rows queries
 //
-// Both files hold rows of -dim float32 numbers, little-endian. For each query it prints a line of JSON with all rows, the best first: their
-// numbers and their scores.
+// Both files hold rows of -dim float32 numbers, little-endian. For each query it prints a line of
+// JSON with all rows, the best first: their numbers and their scores.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command style finds phrases that doc/style.md rules out. It reads Markdown, the comments of Go, shell, Python and make,
-// and the messages in Go code other than tests:
+// Command style finds phrases that doc/style.md rules out. It reads Markdown, the comments of Go,
+// shell, Python and make, and the messages in Go code other than tests:
 //
 //	go run ./scripts/style          prints each with its place and what to write instead; fails if there are any
 //	go run ./scripts/style -count   prints how many there are of each kind

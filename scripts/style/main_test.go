@@ -68,7 +68,8 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestFiles looks through files of each kind: where phrases are found, across lines too, and where none are looked for.
+// TestFiles looks through files of each kind: where phrases are found, across lines too, and where
+// none are looked for.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

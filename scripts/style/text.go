@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// A prose is a paragraph, a comment or a message. It is checked as a whole, since a phrase may run over several lines.
+// A prose is a paragraph, a comment or a message. It is checked as a whole, since a phrase may run
+// over several lines.
 type prose struct {
 	line  int // of the first of lines
 	lines []string
@@ -61,7 +62,8 @@ func reader(file string) func(file string, data []byte) ([]prose, error) {
 	return nil
 }
 
-// fromGo returns the comments of a Go file and, unless it is a test, its string literals with spaces.
+// fromGo returns the comments of a Go file and, unless it is a test, its string literals with
+// spaces.
 func fromGo(file string, data []byte) ([]prose, error) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, file, data, parser.ParseComments|parser.SkipObjectResolution)
@@ -129,7 +131,8 @@ func fromMarkdown(_ string, data []byte) ([]prose, error) {
 	return all, nil
 }
 
-// fromScript returns the comments that begin with # in a file of shell, Python, awk or make; successive lines are one.
+// fromScript returns the comments that begin with # in a file of shell, Python, awk or make;
+// successive lines are one.
 func fromScript(_ string, data []byte) ([]prose, error) {
 	var all []prose
 	last := -1

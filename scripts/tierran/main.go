@@ -1,10 +1,10 @@
-// Command tierran finds out from coverage profiles which kernels of an instruction
-// set were called, and fails unless all of them were:
+// Command tierran finds out from coverage profiles which kernels of an instruction set were called,
+// and fails unless all of them were:
 //
 //	tierran ISA PROFILE...
 //
-// ISA is the suffix of the kernels' names, such as AVX512. It is run at the
-// root of the repository with profiles of package kernels/internal/simd.
+// ISA is the suffix of the kernels' names, such as AVX512. It is run at the root of the repository
+// with profiles of package kernels/internal/simd.
 package main
 
 import (
@@ -93,8 +93,8 @@ func readProfiles(names []string) (map[string][]block, error) {
 	return covered, nil
 }
 
-// kernels returns the functions without a body whose names end in isa, and
-// whether each is called in an executed block.
+// kernels returns the functions without a body whose names end in isa, and whether each is called
+// in an executed block.
 func kernels(isa string, covered map[string][]block) (map[string]bool, error) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob(dir + "/*.go")

@@ -1,5 +1,5 @@
-// Package bm25 finds, among many texts, those that share the rarest words with a query: the search by words next to that by vectors of
-// package search, with the same ids and hits.
+// Package bm25 finds, among many texts, those that share the rarest words with a query: the search
+// by words next to that by vectors of package search, with the same ids and hits.
 //
 //	index, err := bm25.New(bm25.Options{})
 //	err = index.Add(nil, texts)                             // ids are 0, 1, 2, ...
@@ -12,13 +12,15 @@
 //
 //	log(1 + (N - n + 0.5)/(n + 0.5)) * f/(f + k1*(1 - b + b*length/average))
 //
-// where the index has N texts, n of them with the word, which occurs f times among the length words of this text; average is the mean of
-// all lengths. This is Okapi BM25 (Robertson and Zaragoza, 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", 3.8) as Lucene
-// has it since version 8: its logarithm is never negative, and the factor k1+1, which does not change the order, is left out. Lucene also
-// rounds lengths, and this package does not.
+// where the index has N texts, n of them with the word, which occurs f times among the length words
+// of this text; average is the mean of all lengths. This is Okapi BM25 (Robertson and Zaragoza,
+// 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", 3.8) as Lucene has it since
+// version 8: its logarithm is never negative, and the factor k1+1, which does not change the order,
+// is left out. Lucene also rounds lengths, and this package does not.
 //
-// Searches are exact: they read the lists of the query's words, whole. Scores do not depend on the order in which texts were added, nor on
-// texts that were removed; of equal scores the smaller id comes first. [search.FuseRanks] merges hits with those of an index of vectors.
+// Searches are exact: they read the lists of the query's words, whole. Scores do not depend on the
+// order in which texts were added, nor on texts that were removed; of equal scores the smaller id
+// comes first. [search.FuseRanks] merges hits with those of an index of vectors.
 //
 // This package is settling: see doc/stability.md.
 package bm25
@@ -41,17 +43,19 @@ import (
 
 // Options say how an index divides texts into words and scores them.
 type Options struct {
-	// K1 says how much further occurrences of a word count: 0 is 1.2, and a negative number means that they do not count.
+	// K1 says how much further occurrences of a word count: 0 is 1.2, and a negative number means
+	// that they do not count.
 	K1 float64
-	// B, at most 1, says how much the length of a text counts: 0 is 0.75, and a negative number means that it does not count.
+	// B, at most 1, says how much the length of a text counts: 0 is 0.75, and a negative number
+	// means that it does not count.
 	B float64
-	// Words returns the words of a text or a query; nil is the function of that name. Several goroutines may call it at a time, and it
-	// must always return the same for the same text.
+	// Words returns the words of a text or a query; nil is the function of that name. Several
+	// goroutines may call it at a time, and it must always return the same for the same text.
 	Words func(text string) []string
 }
 
-// An Index holds the words of texts with ids, not the texts. It is safe for concurrent use: a search sees the contents of the index at its
-// beginning.
+// An Index holds the words of texts with ids, not the texts. It is safe for concurrent use: a
+// search sees the contents of the index at its beginning.
 type Index struct {
 	options Options
 	lists   postings.Index[string]
@@ -77,8 +81,9 @@ func New(o Options) (*Index, error) {
 	return &Index{options: o}, nil
 }
 
-// Words returns the words of a text: the longest runs of letters, the marks above and below them, and digits, in lower case. Languages
-// that are written without spaces, such as Chinese and Japanese, need another function.
+// Words returns the words of a text: the longest runs of letters, the marks above and below them,
+// and digits, in lower case. Languages that are written without spaces, such as Chinese and
+// Japanese, need another function.
 func Words(text string) []string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) })
 	for i, w := range words {
@@ -93,8 +98,9 @@ func (x *Index) Options() Options { return x.options }
 // Len returns how many texts the index has.
 func (x *Index) Len() int { return x.lists.Len() }
 
-// Add adds all texts or, with an error, none. ids are their ids; if ids is nil, these are their positions, from 0 on. An index has either
-// kind of ids, not both. An id may occur more than once: a hit is a text. A text without words is never found, but counts among the texts.
+// Add adds all texts or, with an error, none. ids are their ids; if ids is nil, these are their
+// positions, from 0 on. An index has either kind of ids, not both. An id may occur more than once:
+// a hit is a text. A text without words is never found, but counts among the texts.
 func (x *Index) Add(ids []int64, texts []string) error {
 	documents, err := x.documents(texts)
 	if err != nil {
@@ -103,8 +109,8 @@ func (x *Index) Add(ids []int64, texts []string) error {
 	return x.lists.Add(ids, documents)
 }
 
-// Replace replaces all texts with the given ids, in one step. Texts whose ids the index does not have are added. With an error, nothing
-// changes.
+// Replace replaces all texts with the given ids, in one step. Texts whose ids the index does not
+// have are added. With an error, nothing changes.
 func (x *Index) Replace(ids []int64, texts []string) error {
 	documents, err := x.documents(texts)
 	if err != nil {
@@ -113,9 +119,10 @@ func (x *Index) Replace(ids []int64, texts []string) error {
 	return x.lists.Replace(ids, documents)
 }
 
-// Remove removes all texts with one of the ids, and returns how many there were. Ids that the index does not have are not an error. A call
-// reads all ids of the index: remove many ids in one call. If ids were positions, they do not change, and Add needs ids from then on,
-// unless the index is empty.
+// Remove removes all texts with one of the ids, and returns how many there were. Ids that the index
+// does not have are not an error. A call reads all ids of the index: remove many ids in one call.
+// If ids were positions, they do not change, and Add needs ids from then on, unless the index is
+// empty.
 func (x *Index) Remove(ids ...int64) int { return x.lists.Remove(ids) }
 
 // documents returns the words of texts.
@@ -134,7 +141,8 @@ func (x *Index) documents(texts []string) ([][]postings.Term[string], error) {
 	return documents, nil
 }
 
-// counted returns the different words, in the order of their first occurrence, and how often each occurs.
+// counted returns the different words, in the order of their first occurrence, and how often each
+// occurs.
 func counted(words []string) []postings.Term[string] {
 	terms, at := []postings.Term[string]{}, make(map[string]int, len(words))
 	for _, w := range words {
@@ -149,14 +157,16 @@ func counted(words []string) []postings.Term[string] {
 	return terms
 }
 
-// Search finds for each query the k texts with the largest scores, the best first. It finds only texts that have a word of the query. The
-// error is context.Cause(ctx) once ctx is done, or about k.
+// Search finds for each query the k texts with the largest scores, the best first. It finds only
+// texts that have a word of the query. The error is context.Cause(ctx) once ctx is done, or about
+// k.
 func (x *Index) Search(ctx context.Context, queries []string, k int) ([][]search.Hit, error) {
 	return x.SearchWhere(ctx, queries, k, nil)
 }
 
-// SearchWhere is Search among the texts with an id for which where is true; nil is all. [search.WithID] makes such a condition from ids.
-// Texts for which where is false still count among the N of the formula.
+// SearchWhere is Search among the texts with an id for which where is true; nil is all.
+// [search.WithID] makes such a condition from ids. Texts for which where is false still count among
+// the N of the formula.
 func (x *Index) SearchWhere(ctx context.Context, queries []string, k int, where func(id int64) bool) ([][]search.Hit, error) {
 	if k < 1 {
 		return nil, check.Errorf(fault.ErrInput, "k = %d, want at least 1", k)
@@ -185,7 +195,8 @@ func (x *Index) find(words []postings.Term[string], k int, where func(id int64) 
 		weight := float64(words[i].Weight) * elementary.Log(1+(float64(v.Count)-n+0.5)/(n+0.5))
 		for _, p := range list {
 			f := float64(p.Weight)
-			// The conversion keeps compilers from fusing the product with the sum, which would change bits.
+			// The conversion keeps compilers from fusing the product with the sum, which would
+			// change bits.
 			s.Add(p.At, weight*f/(f+(base+float64(slope*float64(v.Sizes[p.At])))))
 		}
 	}
@@ -206,8 +217,8 @@ var kind = postings.Kind[string]{
 	},
 }
 
-// Save writes the index to a temporary file next to the destination and renames it: an interruption leaves the previous file unchanged.
-// The file does not say which Options.Words made the words.
+// Save writes the index to a temporary file next to the destination and renames it: an interruption
+// leaves the previous file unchanged. The file does not say which Options.Words made the words.
 func (x *Index) Save(name string) error { return sums.Save(name, x) }
 
 // WriteTo writes the index in the format of a file. Changes wait until it is done.
@@ -221,8 +232,8 @@ func Load(name string, words func(text string) []string) (*Index, error) {
 	return sums.Load(name, func(r io.Reader) (*Index, error) { return Read(r, words) })
 }
 
-// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not as the header claims. words is
-// Options.Words of the index.
+// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not
+// as the header claims. words is Options.Words of the index.
 func Read(r io.Reader, words func(text string) []string) (*Index, error) {
 	x := new(Index)
 	parameters, err := x.lists.Load(r, kind)

@@ -41,7 +41,8 @@ func find(t testing.TB, x *Index, query string, k int) []search.Hit {
 	return hits[0]
 }
 
-// TestScores compares with bm25s 0.3.16, method "lucene" in float64; scores of several words are sums of those of each.
+// TestScores compares with bm25s 0.3.16, method "lucene" in float64; scores of several words are
+// sums of those of each.
 func TestScores(t *testing.T) {
 	for _, c := range []struct {
 		k1, b float64
@@ -122,7 +123,8 @@ func sentence(r *rand.Rand, n int) string {
 	return strings.Join(words, " ")
 }
 
-// TestChanges replaces and removes at random, and wants the hits of a new index of what should be there, also from its file.
+// TestChanges replaces and removes at random, and wants the hits of a new index of what should be
+// there, also from its file.
 func TestChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	x, want := fill(t, Options{}, nil, nil), map[int64]string{}
@@ -181,7 +183,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestIDs: ids are positions or all are given; equal scores are ordered by id; all texts of one id are removed.
+// TestIDs: ids are positions or all are given; equal scores are ordered by id; all texts of one id
+// are removed.
 func TestIDs(t *testing.T) {
 	x := fill(t, Options{}, nil, []string{"b", "a", "a", "a"})
 	if hits := find(t, x, "a", 2); len(hits) != 2 || hits[0].ID != 1 || hits[1].ID != 2 {
@@ -229,7 +232,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestConcurrent searches while texts are added and replaced: a search finds all of a call's texts or none.
+// TestConcurrent searches while texts are added and replaced: a search finds all of a call's texts
+// or none.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	const n = 100

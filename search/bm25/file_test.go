@@ -28,7 +28,8 @@ func summed(file []byte) []byte {
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, sums.Castagnoli))
 }
 
-// TestSaveLoad wants the same bytes from a file that is saved again, and an error for every file that is cut or has a byte changed.
+// TestSaveLoad wants the same bytes from a file that is saved again, and an error for every file
+// that is cut or has a byte changed.
 func TestSaveLoad(t *testing.T) {
 	for _, ids := range [][]int64{nil, {9, -1, 8, 8, 3, 4, 5, 6}} {
 		x := fill(t, Options{K1: 1.5, B: -1}, ids, texts)
@@ -72,7 +73,8 @@ func TestSaveLoad(t *testing.T) {
 // TestDamaged reads files that no index writes, with the right checksum.
 func TestDamaged(t *testing.T) {
 	file := written(t, fill(t, Options{}, nil, []string{"a b", "b"}))
-	// the word, the version, 16 bytes of parameters, count, terms, whether ids follow, two counts, then a: 1 a 1 0 1, and b: 1 b 2 0 1 0 1
+	// the word, the version, 16 bytes of parameters, count, terms, whether ids follow, two counts,
+	// then a: 1 a 1 0 1, and b: 1 b 2 0 1 0 1
 	const counts = 8 + 4 + 16 + 8 + 8 + 1
 	if want := "\x02\x01" + "\x01a\x01\x00\x01" + "\x01b\x02\x00\x01\x00\x01"; string(file[counts:len(file)-4]) != want {
 		t.Fatalf("%q, want %q", file[counts:], want)

@@ -29,7 +29,8 @@ const (
 	headerSize = 25
 )
 
-// Save writes the index to a temporary file next to the destination and renames it: an interruption leaves the previous file unchanged.
+// Save writes the index to a temporary file next to the destination and renames it: an interruption
+// leaves the previous file unchanged.
 func (x *Index) Save(name string) error { return sums.Save(name, x) }
 
 // WriteTo writes the index in the format of a file.
@@ -69,7 +70,8 @@ func Load(name string, o Options) (*Index, error) {
 	return sums.Load(name, func(r io.Reader) (*Index, error) { return Read(r, o) })
 }
 
-// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not as the header claims.
+// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not
+// as the header claims.
 func Read(from io.Reader, o Options) (*Index, error) {
 	if _, err := New(1, o); err != nil {
 		return nil, err

@@ -31,7 +31,8 @@ func few(t testing.TB, ids []int64) *Index {
 	return fill(t, 3, ids, [][][]float32{random(r, 2, 3), {}, random(r, 1, 3)})
 }
 
-// TestSaveLoad wants the same bytes and hits from a file, and an error for every file that is cut or has a byte changed.
+// TestSaveLoad wants the same bytes and hits from a file, and an error for every file that is cut
+// or has a byte changed.
 func TestSaveLoad(t *testing.T) {
 	removed := few(t, []int64{4, 9, -1})
 	removed.Remove(4)

@@ -1,5 +1,6 @@
-// Package maxsim finds, among texts with a vector for each token, those that match a query best by late interaction, as ColBERT does (Khattab
-// and Zaharia, 2020, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT"). The vectors are those of
+// Package maxsim finds, among texts with a vector for each token, those that match a query best by
+// late interaction, as ColBERT does (Khattab and Zaharia, 2020, "ColBERT: Efficient and Effective
+// Passage Search via Contextualized Late Interaction over BERT"). The vectors are those of
 // text.Embedder.EmbedMultiVector.
 //
 //	index, err := maxsim.New(e.MultiVectorDim(), maxsim.Options{})
@@ -9,9 +10,11 @@
 //	n := index.Remove(3, 4)
 //	err = index.Save("documents.maxsim")
 //
-// The score of a document is the sum, over the vectors of the query, of the largest dot product with a vector of the document: text.MaxSim up to
-// rounding. It is exact: Search reads all vectors, which takes long for many documents; find candidates with an index of package search or
-// bm25 then. Scores do not depend on the number of threads, and of equal scores the smaller id comes first.
+// The score of a document is the sum, over the vectors of the query, of the largest dot product
+// with a vector of the document: text.MaxSim up to rounding. It is exact: Search reads all vectors,
+// which takes long for many documents; find candidates with an index of package search or bm25
+// then. Scores do not depend on the number of threads, and of equal scores the smaller id comes
+// first.
 //
 // This package is settling: see doc/stability.md.
 package maxsim
@@ -37,7 +40,8 @@ type Options struct {
 	Threads int
 }
 
-// An Index holds documents with ids. It is safe for concurrent use: a search sees the contents of the index at its beginning.
+// An Index holds documents with ids. It is safe for concurrent use: a search sees the contents of
+// the index at its beginning.
 type Index struct {
 	dim, threads int
 
@@ -79,15 +83,15 @@ func (x *Index) Len() int {
 	return len(x.places)
 }
 
-// Add adds all documents or, with an error, none. A document is the vectors of its tokens, of Dim finite numbers each. ids are their ids,
-// which the index does not have; if ids is nil, these are their positions, from 0 on. An index has either kind of ids, not both. The
-// vectors are copied.
+// Add adds all documents or, with an error, none. A document is the vectors of its tokens, of Dim
+// finite numbers each. ids are their ids, which the index does not have; if ids is nil, these are
+// their positions, from 0 on. An index has either kind of ids, not both. The vectors are copied.
 func (x *Index) Add(ids []int64, documents [][][]float32) error {
 	return x.put(ids, documents, false)
 }
 
-// Replace replaces the documents with the given ids, in one step, and adds those whose ids the index does not have. With an error, nothing
-// changes.
+// Replace replaces the documents with the given ids, in one step, and adds those whose ids the
+// index does not have. With an error, nothing changes.
 func (x *Index) Replace(ids []int64, documents [][][]float32) error {
 	if len(ids) == 0 && len(documents) == 0 {
 		return nil
@@ -153,8 +157,9 @@ func (x *Index) flat(vectors [][]float32) ([]float32, error) {
 	return rows, nil
 }
 
-// Remove removes the documents with any of the ids, and returns how many there were. Ids that the index does not have are not an error. If
-// ids were positions, they do not change, and Add needs ids from then on, unless the index is empty.
+// Remove removes the documents with any of the ids, and returns how many there were. Ids that the
+// index does not have are not an error. If ids were positions, they do not change, and Add needs
+// ids from then on, unless the index is empty.
 func (x *Index) Remove(ids ...int64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -191,14 +196,15 @@ func (x *Index) remove(ids []int64) int {
 	return before - len(x.places)
 }
 
-// Search returns the k documents with the largest scores, the best first, or all if the index has fewer. A document without vectors has the
-// score 0. The error is context.Cause(ctx) once ctx is done, or about k or the query.
+// Search returns the k documents with the largest scores, the best first, or all if the index has
+// fewer. A document without vectors has the score 0. The error is context.Cause(ctx) once ctx is
+// done, or about k or the query.
 func (x *Index) Search(ctx context.Context, query [][]float32, k int) ([]search.Hit, error) {
 	return x.SearchWhere(ctx, query, k, nil)
 }
 
-// SearchWhere is Search among the documents with an id for which where is true; nil is all. Several goroutines call where at a time; it must
-// always return the same for the same id.
+// SearchWhere is Search among the documents with an id for which where is true; nil is all. Several
+// goroutines call where at a time; it must always return the same for the same id.
 func (x *Index) SearchWhere(ctx context.Context, query [][]float32, k int, where func(id int64) bool) ([]search.Hit, error) {
 	x.mu.Lock()
 	documents := x.documents
@@ -206,7 +212,8 @@ func (x *Index) SearchWhere(ctx context.Context, query [][]float32, k int, where
 	return x.search(ctx, query, k, documents, where)
 }
 
-// SearchAmong is Search among the documents with the given ids, and reads only these. It passes over ids that the index does not have.
+// SearchAmong is Search among the documents with the given ids, and reads only these. It passes
+// over ids that the index does not have.
 func (x *Index) SearchAmong(ctx context.Context, query [][]float32, k int, ids []int64) ([]search.Hit, error) {
 	x.mu.Lock()
 	var among []document

@@ -57,7 +57,8 @@ func maxSim(query, document [][]float32) float32 {
 	return float32(sum)
 }
 
-// TestSearch changes an index at random, and wants the hits of the definition, among all, some and given documents.
+// TestSearch changes an index at random, and wants the hits of the definition, among all, some and
+// given documents.
 func TestSearch(t *testing.T) {
 	const dim = 19
 	r := rand.New(rand.NewPCG(1, 2))

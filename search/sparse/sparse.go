@@ -1,5 +1,6 @@
-// Package sparse finds, among many sparse vectors, those with the largest dot products with a query, as text.Embedder.EmbedSparse makes
-// them of texts. It holds a list of the vectors that have each element, with the same ids and hits as package search.
+// Package sparse finds, among many sparse vectors, those with the largest dot products with a
+// query, as text.Embedder.EmbedSparse makes them of texts. It holds a list of the vectors that have
+// each element, with the same ids and hits as package search.
 //
 //	index := sparse.New()
 //	err := index.Add(nil, vectors)                  // ids are 0, 1, 2, ...
@@ -8,7 +9,8 @@
 //	n := index.Remove(3, 4)
 //	err = index.Save("vectors.sparse")
 //
-// Searches are exact: a score has the bits of [Vector.Dot], and of equal scores the smaller id comes first.
+// Searches are exact: a score has the bits of [Vector.Dot], and of equal scores the smaller id
+// comes first.
 //
 // This package is settling: see doc/stability.md.
 package sparse
@@ -26,7 +28,8 @@ import (
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
-// An Index holds vectors with ids. It is safe for concurrent use: a search sees the contents of the index at its beginning.
+// An Index holds vectors with ids. It is safe for concurrent use: a search sees the contents of the
+// index at its beginning.
 type Index struct{ lists postings.Index[int] }
 
 // New returns an empty index.
@@ -35,9 +38,10 @@ func New() *Index { return new(Index) }
 // Len returns how many vectors the index has.
 func (x *Index) Len() int { return x.lists.Len() }
 
-// Add adds all vectors or, with an error, none. ids are their ids; if ids is nil, these are their positions, from 0 on. An index has either
-// kind of ids, not both. An id may occur more than once: a hit is a vector. The indices of a vector are in ascending order and not
-// negative, and values are finite. The vectors are copied.
+// Add adds all vectors or, with an error, none. ids are their ids; if ids is nil, these are their
+// positions, from 0 on. An index has either kind of ids, not both. An id may occur more than once:
+// a hit is a vector. The indices of a vector are in ascending order and not negative, and values
+// are finite. The vectors are copied.
 func (x *Index) Add(ids []int64, vectors []Vector) error {
 	documents, err := checked("vector", vectors)
 	if err != nil {
@@ -46,8 +50,8 @@ func (x *Index) Add(ids []int64, vectors []Vector) error {
 	return x.lists.Add(ids, documents)
 }
 
-// Replace replaces all vectors with the given ids, in one step. Vectors whose ids the index does not have are added. With an error, nothing
-// changes.
+// Replace replaces all vectors with the given ids, in one step. Vectors whose ids the index does
+// not have are added. With an error, nothing changes.
 func (x *Index) Replace(ids []int64, vectors []Vector) error {
 	documents, err := checked("vector", vectors)
 	if err != nil {
@@ -56,9 +60,10 @@ func (x *Index) Replace(ids []int64, vectors []Vector) error {
 	return x.lists.Replace(ids, documents)
 }
 
-// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are not an error. A
-// call reads all ids of the index: remove many ids in one call. If ids were positions, they do not change, and Add needs ids from then on,
-// unless the index is empty.
+// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the
+// index does not have are not an error. A call reads all ids of the index: remove many ids in one
+// call. If ids were positions, they do not change, and Add needs ids from then on, unless the index
+// is empty.
 func (x *Index) Remove(ids ...int64) int { return x.lists.Remove(ids) }
 
 // checked returns the elements of vectors other than 0.
@@ -81,13 +86,15 @@ func checked(what string, vectors []Vector) ([][]postings.Term[int], error) {
 	return all, nil
 }
 
-// Search finds for each query the k vectors with the largest scores, the best first. It finds only vectors that have an element of the
-// query, which may have a score of 0 or less. The error is context.Cause(ctx) once ctx is done, or about k or a query.
+// Search finds for each query the k vectors with the largest scores, the best first. It finds only
+// vectors that have an element of the query, which may have a score of 0 or less. The error is
+// context.Cause(ctx) once ctx is done, or about k or a query.
 func (x *Index) Search(ctx context.Context, queries []Vector, k int) ([][]search.Hit, error) {
 	return x.SearchWhere(ctx, queries, k, nil)
 }
 
-// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [search.WithID] makes such a condition from ids.
+// SearchWhere is Search among the vectors with an id for which where is true; nil is all.
+// [search.WithID] makes such a condition from ids.
 func (x *Index) SearchWhere(ctx context.Context, queries []Vector, k int, where func(id int64) bool) ([][]search.Hit, error) {
 	if k < 1 {
 		return nil, check.Errorf(fault.ErrInput, "k = %d, want at least 1", k)
@@ -124,7 +131,8 @@ var kind = postings.Kind[int]{
 	},
 }
 
-// Save writes the index to a temporary file next to the destination and renames it: an interruption leaves the previous file unchanged.
+// Save writes the index to a temporary file next to the destination and renames it: an interruption
+// leaves the previous file unchanged.
 func (x *Index) Save(name string) error { return sums.Save(name, x) }
 
 // WriteTo writes the index in the format of a file. Changes wait until it is done.
@@ -133,7 +141,8 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) { return x.lists.WriteTo(w, 
 // Load reads a file that Save wrote.
 func Load(name string) (*Index, error) { return sums.Load(name, Read) }
 
-// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not as the header claims.
+// Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not
+// as the header claims.
 func Read(r io.Reader) (*Index, error) {
 	x := New()
 	if _, err := x.lists.Load(r, kind); err != nil {

@@ -27,7 +27,8 @@ func random(r *rand.Rand, n int) Vector {
 	return v
 }
 
-// best is what a search should find: the score of each vector that shares an element with the query.
+// best is what a search should find: the score of each vector that shares an element with the
+// query.
 func best(held map[int64]Vector, query Vector, k int, where func(int64) bool) []search.Hit {
 	hits := []search.Hit{}
 	for id, v := range held {
@@ -44,7 +45,8 @@ func best(held map[int64]Vector, query Vector, k int, where func(int64) bool) []
 	return hits[:min(k, len(hits))]
 }
 
-// TestSearch changes an index at random, and wants the scores of Dot, with the same bits, also from its file.
+// TestSearch changes an index at random, and wants the scores of Dot, with the same bits, also from
+// its file.
 func TestSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	x, held := New(), map[int64]Vector{}

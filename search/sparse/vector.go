@@ -29,8 +29,9 @@ func (v Vector) Dot(w Vector) float32 {
 	return float32(sum)
 }
 
-// Largest returns the n elements with the largest absolute values, by their index; all for n = 0. Of equal ones it keeps those
-// with the lower index, and NaN counts as the largest. The result may be v itself.
+// Largest returns the n elements with the largest absolute values, by their index; all for n = 0.
+// Of equal ones it keeps those with the lower index, and NaN counts as the largest. The result may
+// be v itself.
 func (v Vector) Largest(n int) Vector {
 	if n == 0 || len(v) <= n {
 		return v

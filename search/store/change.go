@@ -10,21 +10,23 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Put adds records, and replaces those whose ids the store has: all or, with an error, none. It returns the records' numbers. A call has an
-// id once, and all of its bytes are at most 1 GiB. What the records refer to is copied.
+// Put adds records, and replaces those whose ids the store has: all or, with an error, none. It
+// returns the records' numbers. A call has an id once, and all of its bytes are at most 1 GiB. What
+// the records refer to is copied.
 func (s *Store) Put(records ...Record) (numbers []int64, err error) {
 	_, numbers, err = s.Update(nil, records)
 	return numbers, err
 }
 
-// Remove removes the records with any of the ids, and returns their numbers. Ids that the store does not have are not an error.
+// Remove removes the records with any of the ids, and returns their numbers. Ids that the store
+// does not have are not an error.
 func (s *Store) Remove(ids ...string) (numbers []int64, err error) {
 	numbers, _, err = s.Update(ids, nil)
 	return numbers, err
 }
 
-// Update removes records and puts others, in one step: the parts of a new version of a document in place of those of the old one. An id
-// that is removed and put again has a new number.
+// Update removes records and puts others, in one step: the parts of a new version of a document in
+// place of those of the old one. An id that is removed and put again has a new number.
 func (s *Store) Update(remove []string, put []Record) (removed, numbers []int64, err error) {
 	vectors, seen, bytes := make([][]float32, len(put)), make(map[string]bool, len(put)), int64(0)
 	for i, r := range put {
@@ -134,8 +136,9 @@ func (s *Store) apply(at int64, removed []int64, operations []operation, vectors
 // compactFrame is about how many bytes Compact writes at a time.
 const compactFrame = 1 << 20
 
-// Compact writes a log without what was replaced or removed, next to the log, and renames it: an interruption leaves the previous log. Other
-// changes wait, and searches do not. [Store.Size] says what it would save.
+// Compact writes a log without what was replaced or removed, next to the log, and renames it: an
+// interruption leaves the previous log. Other changes wait, and searches do not. [Store.Size] says
+// what it would save.
 func (s *Store) Compact() error {
 	s.changes.Lock()
 	defer s.changes.Unlock()

@@ -25,14 +25,16 @@ func (s *Store) readable() error {
 	return nil
 }
 
-// Search finds for each query the k records whose vectors have the largest scores, the best first, or all if there are fewer: see
-// search.Index.Search. Of equal scores the smaller number comes first.
+// Search finds for each query the k records whose vectors have the largest scores, the best first,
+// or all if there are fewer: see search.Index.Search. Of equal scores the smaller number comes
+// first.
 func (s *Store) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit, error) {
 	return s.SearchWhere(ctx, vectors, k, nil)
 }
 
-// SearchWhere is Search among the records with an id for which where is true; nil is all. Several goroutines call where at a time, only for
-// vectors that score high enough. It must always return the same for the same id, and must not call the store.
+// SearchWhere is Search among the records with an id for which where is true; nil is all. Several
+// goroutines call where at a time, only for vectors that score high enough. It must always return
+// the same for the same id, and must not call the store.
 func (s *Store) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id string) bool) ([][]Hit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -73,8 +75,8 @@ func (s *Store) Get(id string) (Record, error) {
 	return s.get(n)
 }
 
-// GetNumber returns the record whose id has a number, such as that of a hit of another index. The error matches fault.ErrAbsent if there is
-// none.
+// GetNumber returns the record whose id has a number, such as that of a hit of another index. The
+// error matches fault.ErrAbsent if there is none.
 func (s *Store) GetNumber(number int64) (Record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -95,7 +97,8 @@ func (s *Store) get(number int64) (Record, error) {
 	return r, err
 }
 
-// All yields all records in the order of their numbers, or an error and nothing more. Records that are put while it runs may be missing.
+// All yields all records in the order of their numbers, or an error and nothing more. Records that
+// are put while it runs may be missing.
 func (s *Store) All() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		s.mu.RLock()

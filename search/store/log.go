@@ -21,7 +21,8 @@ import (
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
-// The log. All numbers of a fixed size are little-endian, and varint is that of package encoding/binary, unsigned:
+// The log. All numbers of a fixed size are little-endian, and varint is that of package
+// encoding/binary, unsigned:
 //
 //	8 bytes        AVOSTORE
 //	uint32         version, 1
@@ -50,8 +51,8 @@ import (
 //	1 byte         2, a removal
 //	varint         the number
 //
-// A frame that fails its checks ends the log if no frame that passes them follows anywhere. Salt and place keep payloads, which others may
-// choose, from looking like frames.
+// A frame that fails its checks ends the log if no frame that passes them follows anywhere. Salt
+// and place keep payloads, which others may choose, from looking like frames.
 
 const (
 	magic      = "AVOSTORE"
@@ -198,7 +199,8 @@ func (l *log) sum(at int64, part []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:], sums.Castagnoli), sums.Castagnoli, part)
 }
 
-// append writes a frame to the end, and returns where its body begins. With an error the log is as before, unless broken is true.
+// append writes a frame to the end, and returns where its body begins. With an error the log is as
+// before, unless broken is true.
 func (l *log) append(body []byte, sync bool) (at int64, broken bool, err error) {
 	frame := binary.LittleEndian.AppendUint32(make([]byte, 0, frameSize+len(body)), uint32(len(body)))
 	frame = binary.LittleEndian.AppendUint32(frame, l.sum(l.size, frame[:4]))
@@ -216,8 +218,8 @@ func (l *log) append(body []byte, sync bool) (at int64, broken bool, err error) 
 	return at, false, nil
 }
 
-// readFrames hands each frame's body to do, with the place where the body begins, and cuts off an unfinished frame at the end, whose size
-// it returns.
+// readFrames hands each frame's body to do, with the place where the body begins, and cuts off an
+// unfinished frame at the end, whose size it returns.
 func (l *log) readFrames(do func(at int64, body []byte) error) (cut int64, err error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -265,8 +267,9 @@ func (l *log) frame(r io.Reader, at, end int64, memory []byte) (body []byte, who
 	return memory, l.sum(at, memory) == binary.LittleEndian.Uint32(h[8:]), nil
 }
 
-// torn cuts the log off after the last whole frame, if no other frame follows. Frames that were written do not overlap: headers whose
-// bodies fail and together claim more than the rest of the file are an error, which bounds what is read.
+// torn cuts the log off after the last whole frame, if no other frame follows. Frames that were
+// written do not overlap: headers whose bodies fail and together claim more than the rest of the
+// file are an error, which bounds what is read.
 func (l *log) torn(end int64) (cut int64, err error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(l.file, l.size+1, end-l.size-1), 1<<20)
 	left := end - l.size
@@ -405,7 +408,8 @@ func removeTemporary(dir string) error {
 	return nil
 }
 
-// syncFolder brings names that were given or taken to the disk, where systems and file systems offer that.
+// syncFolder brings names that were given or taken to the disk, where systems and file systems
+// offer that.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -80,8 +80,8 @@ func (h *history) whole(n int) int {
 	return calls
 }
 
-// TestTorn cuts a log at every byte, also with zeros or other bytes in place of what is missing: the calls that are whole are there, and
-// changes go on.
+// TestTorn cuts a log at every byte, also with zeros or other bytes in place of what is missing:
+// the calls that are whole are there, and changes go on.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	h := record(t)
@@ -118,7 +118,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestDamaged changes every byte: only damage of the last call can look as if it had not been finished.
+// TestDamaged changes every byte: only damage of the last call can look as if it had not been
+// finished.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	h := record(t)
@@ -213,7 +214,8 @@ func TestOverlapping(t *testing.T) {
 	}
 }
 
-// TestPayloadOfFrames: a payload that is a copy of the log does not look like calls that follow damage.
+// TestPayloadOfFrames: a payload that is a copy of the log does not look like calls that follow
+// damage.
 func TestPayloadOfFrames(t *testing.T) {
 	h := record(t)
 	s, before, err := reopen(t, h.file)
@@ -289,7 +291,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKilled ends a process while it changes records: all calls that returned are there. Meanwhile no other process opens the folder.
+// TestKilled ends a process while it changes records: all calls that returned are there. Meanwhile
+// no other process opens the folder.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("AVOFORMER_TEST_STORE"); dir != "" {
 		s := open(t, dir, 64, Options{})
@@ -373,7 +376,8 @@ func mended(file []byte) []byte {
 	return file
 }
 
-// FuzzOpen opens any log, with right checksums or those that it has: it is refused, or every record can be read and found again.
+// FuzzOpen opens any log, with right checksums or those that it has: it is refused, or every record
+// can be read and found again.
 func FuzzOpen(f *testing.F) {
 	h := record(f)
 	f.Add(h.file, false)
@@ -402,7 +406,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzDamage overwrites a part of a log and cuts it: the store is refused, or has what it had after one of the calls.
+// FuzzDamage overwrites a part of a log and cuts it: the store is refused, or has what it had after
+// one of the calls.
 func FuzzDamage(f *testing.F) {
 	h := record(f)
 	f.Add(60, []byte{1, 2, 3}, 0)

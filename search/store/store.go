@@ -18,8 +18,9 @@ import (
 
 // Options say how to open a folder.
 type Options struct {
-	// Index says how to hold and search vectors; the precision may be another one at each opening. Its Fingerprint is that of the model of all
-	// vectors, which a new folder keeps: for an existing one it must match, or be search.AnyFingerprint.
+	// Index says how to hold and search vectors; the precision may be another one at each opening.
+	// Its Fingerprint is that of the model of all vectors, which a new folder keeps: for an
+	// existing one it must match, or be search.AnyFingerprint.
 	Index search.Options
 	// Sync has each change on the disk before the call returns.
 	Sync bool
@@ -68,9 +69,9 @@ const (
 	lockName = "lock"
 )
 
-// Open opens a folder, and makes it if it does not exist. Vectors have dim numbers. The caller must call Close. The error matches
-// fault.ErrLocked if the folder is open already, fault.ErrFormat if its log is damaged, and fault.ErrOtherResults if its fingerprint is
-// another one.
+// Open opens a folder, and makes it if it does not exist. Vectors have dim numbers. The caller must
+// call Close. The error matches fault.ErrLocked if the folder is open already, fault.ErrFormat if
+// its log is damaged, and fault.ErrOtherResults if its fingerprint is another one.
 func Open(dir string, dim int, o Options) (*Store, error) {
 	index, err := search.New(dim, o.Index)
 	if err != nil {
@@ -223,7 +224,8 @@ func (s *Store) Dim() int { return s.index.Dim() }
 // Cut returns the size in bytes of an unfinished change that Open cut off, usually 0.
 func (s *Store) Cut() int64 { return s.cut }
 
-// Size returns the size of the log in bytes, and about how many of them Compact would keep. It waits for a change in progress.
+// Size returns the size of the log in bytes, and about how many of them Compact would keep. It
+// waits for a change in progress.
 func (s *Store) Size() (log, kept int64) {
 	s.changes.Lock()
 	defer s.changes.Unlock()
@@ -256,8 +258,8 @@ func (s *Store) fail(err error) error {
 	return err
 }
 
-// Close waits for calls in progress, brings all changes to the disk, and releases the folder. All later calls fail with os.ErrClosed;
-// Close itself may be called again.
+// Close waits for calls in progress, brings all changes to the disk, and releases the folder. All
+// later calls fail with os.ErrClosed; Close itself may be called again.
 func (s *Store) Close() error {
 	s.changes.Lock()
 	defer s.changes.Unlock()

@@ -49,8 +49,8 @@ func content(t testing.TB, s *Store) map[string]string {
 	return held
 }
 
-// TestChanges changes a store at random, compacts it and opens it again, and wants the records and hits that should be there. Integers with
-// a largest of 127 make scores exact in every precision.
+// TestChanges changes a store at random, compacts it and opens it again, and wants the records and
+// hits that should be there. Integers with a largest of 127 make scores exact in every precision.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	const dim = 3
@@ -275,7 +275,8 @@ func TestNumbers(t *testing.T) {
 	put("b", 3)
 }
 
-// TestFailed: after a write that failed, the store has what it had, and takes no more changes if it cannot take the write back.
+// TestFailed: after a write that failed, the store has what it had, and takes no more changes if it
+// cannot take the write back.
 func TestFailed(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1, Options{})
@@ -304,7 +305,8 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestConcurrent searches while records are put, removed and compacted: a search sees all changes of a call or none.
+// TestConcurrent searches while records are put, removed and compacted: a search sees all changes
+// of a call or none.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	const n = 20

@@ -1,11 +1,12 @@
-// Package tracing makes OpenTelemetry spans of the requests to a server of package serve. It is a separate module, so
-// that programs without traces do not need OpenTelemetry's packages.
+// Package tracing makes OpenTelemetry spans of the requests to a server of package serve. It is a
+// separate module, so that programs without traces do not need OpenTelemetry's packages.
 //
 //	s, err := serve.New(models, serve.Options{Observer: tracing.New(tracing.Options{})})
 //
-// A request has a span that follows the conventions for HTTP servers. Its parent is the span that the traceparent header names.
-// Its children are "queue" and "compute" for texts that are embedded, ranked or labelled, and "prompt" and "generate" for
-// generated texts: up to the first piece, and from it.
+// A request has a span that follows the conventions for HTTP servers. Its parent is the span that
+// the traceparent header names. Its children are "queue" and "compute" for texts that are embedded,
+// ranked or labelled, and "prompt" and "generate" for generated texts: up to the first piece, and
+// from it.
 //
 // This package is experimental: see doc/stability.md.
 package tracing

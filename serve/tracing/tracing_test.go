@@ -76,7 +76,8 @@ func attributes(s sdk.ReadOnlySpan) map[attribute.Key]any {
 	return m
 }
 
-// TestSpans: a request is a span of its caller's trace. The spans of its work lie within it, one after the other.
+// TestSpans: a request is a span of its caller's trace. The spans of its work lie within it, one
+// after the other.
 func TestSpans(t *testing.T) {
 	h, spans := traced(t, "embed", "generate")
 	for _, x := range []struct {

@@ -4,7 +4,8 @@ package answer
 
 import "strings"
 
-// heads has the functions that read the head of a call. They return nil if it is not the head of a call, or if more text must come.
+// heads has the functions that read the head of a call. They return nil if it is not the head of a
+// call, or if more text must come.
 var heads = map[Calls]func(*Parser, *reader) *start{
 	Written: (*Parser).objectHead, Hermes: (*Parser).objectHead, Llama: (*Parser).objectHead, Piped: (*Parser).objectHead,
 	QwenCoder: (*Parser).functionHead, GLM: (*Parser).glmHead, Mistral: (*Parser).mistralHead, DeepSeek: (*Parser).deepSeekHead,

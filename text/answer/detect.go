@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// rules find the format of calls from a template: the first rule whose texts are all in the template decides.
+// rules find the format of calls from a template: the first rule whose texts are all in the
+// template decides.
 var rules = []struct {
 	calls Calls
 	texts []string
@@ -37,8 +38,9 @@ var tokenRules = []struct {
 // thoughts are the markers of reasoning. The first pair whose end is in the template is used.
 var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}, {channel + "thought", "<channel|>"}}
 
-// answers find the tags around the text after reasoning between <think> and </think> from a template, as rules do. The template of
-// Hunyuan need not have them; the second rule is for KAT-V1 and other models whose templates cut them out of earlier answers.
+// answers find the tags around the text after reasoning between <think> and </think> from a
+// template, as rules do. The template of Hunyuan need not have them; the second rule is for KAT-V1
+// and other models whose templates cut them out of earlier answers.
 var answers = []struct {
 	open, end string
 	texts     []string
@@ -49,19 +51,22 @@ var answers = []struct {
 	{"<answer>", "</answer>", []string{"hy_Assistant"}},
 }
 
-// Detect finds the format of a model from its chat template and its vocabulary; hasToken
-// may be nil.
+// Detect finds the format of a model from its chat template and its vocabulary; hasToken may be
+// nil.
 //
-// The markers in the template's text decide about calls: <|tool_call> with <tool_call|> is Gemma, <TOOLCALL> Nemotron,
-// <|tool_list_start|> or <|tool_call_start|> LFM, <function_calls> OLMo, <tool_calls>[{ Hunyuan, <tool_call> with <arg_key> GLM,
-// with <function= and <parameter= QwenCoder, else Hermes; [TOOL_CALLS] is Mistral,
-// <｜tool▁call▁begin｜> with <｜tool▁sep｜> DeepSeek, <|tool_call|> Piped; <|python_tag|>, or
-// <|start_header_id|> with `"parameters": `, Llama. If a template has none of them, nor the word tool_calls, the first of these
-// tokens in the vocabulary decides: [TOOL_CALLS], <｜tool▁call▁begin｜>, <|tool_call|>, <|python_tag|>, <|tool_call_start|>, <|tool_call>. Otherwise calls are
-// text. Reasoning is between [THINK] and [/THINK], <think> and </think>, or <|channel>thought and <channel|>,
-// if the template has the second of them, or else the vocabulary both. The text after <think> and </think> is between <response> and
-// </response> if the template has them and <global_setting> (ERNIE 4.5 Thinking), and between <answer> and </answer> if it has them, or what
-// Hunyuan's templates have around messages: <|extra_0|> and <|extra_4|>, or hy_Assistant.
+// The markers in the template's text decide about calls: <|tool_call> with <tool_call|> is Gemma,
+// <TOOLCALL> Nemotron, <|tool_list_start|> or <|tool_call_start|> LFM, <function_calls> OLMo,
+// <tool_calls>[{ Hunyuan, <tool_call> with <arg_key> GLM, with <function= and <parameter=
+// QwenCoder, else Hermes; [TOOL_CALLS] is Mistral, <｜tool▁call▁begin｜> with <｜tool▁sep｜> DeepSeek,
+// <|tool_call|> Piped; <|python_tag|>, or <|start_header_id|> with `"parameters": `, Llama. If a
+// template has none of them, nor the word tool_calls, the first of these tokens in the vocabulary
+// decides: [TOOL_CALLS], <｜tool▁call▁begin｜>, <|tool_call|>, <|python_tag|>, <|tool_call_start|>,
+// <|tool_call>. Otherwise calls are text. Reasoning is between [THINK] and [/THINK], <think> and
+// </think>, or <|channel>thought and <channel|>, if the template has the second of them, or else
+// the vocabulary both. The text after <think> and </think> is between <response> and </response> if
+// the template has them and <global_setting> (ERNIE 4.5 Thinking), and between <answer> and
+// </answer> if it has them, or what Hunyuan's templates have around messages: <|extra_0|> and
+// <|extra_4|>, or hy_Assistant.
 func Detect(template string, hasToken func(string) bool) Format {
 	if hasToken == nil {
 		hasToken = func(string) bool { return false }

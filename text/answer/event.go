@@ -28,7 +28,8 @@ const (
 	// CallBroken is that what began is not a call. Its text is all of it, and belongs to the
 	// answer.
 	CallBroken
-	// End is the end of the answer: the last event when an answer is generated. A [Parser] does not give it.
+	// End is the end of the answer: the last event when an answer is generated. A [Parser] does not
+	// give it.
 	End
 )
 
@@ -45,8 +46,8 @@ type Event struct {
 	Index int
 	// Call has its ID and Name from the beginning, and the Arguments at the end.
 	Call Call
-	// Finish says why the answer ended, Stop which of the stop strings ended it, if one did, and Usage what was
-	// counted: in the event End.
+	// Finish says why the answer ended, Stop which of the stop strings ended it, if one did, and
+	// Usage what was counted: in the event End.
 	Finish generation.Finish
 	Stop   string
 	Usage  Usage
@@ -61,7 +62,8 @@ type Usage struct {
 	Rest   time.Duration // from then to the end
 }
 
-// Rate returns the number of tokens per second after the first token; 0 if there are no such tokens.
+// Rate returns the number of tokens per second after the first token; 0 if there are no such
+// tokens.
 func (u Usage) Rate() float64 {
 	if u.Tokens < 2 || u.Rest <= 0 {
 		return 0
@@ -87,8 +89,8 @@ type wire struct {
 	} `json:"function"`
 }
 
-// MarshalJSON writes a call as OpenAI's API has it: {"id": ..., "type": "function",
-// "function": {"name": ..., "arguments": ...}}, the arguments a string.
+// MarshalJSON writes a call as OpenAI's API has it: {"id": ..., "type": "function", "function":
+// {"name": ..., "arguments": ...}}, the arguments a string.
 func (c Call) MarshalJSON() ([]byte, error) {
 	w := wire{ID: c.ID, Type: "function"}
 	w.Function.Name = c.Name
@@ -125,7 +127,8 @@ func (c *Call) UnmarshalJSON(data []byte) error {
 type Answer struct {
 	Reasoning, Content string
 	Calls              []Call
-	// Finish says why an answer that was generated ended: generation.FinishStop where the model ended it.
+	// Finish says why an answer that was generated ended: generation.FinishStop where the model
+	// ended it.
 	Finish generation.Finish
 	Usage  Usage
 }

@@ -71,7 +71,8 @@ const (
 	aSet     = 's'
 )
 
-// argument reads a part of the arguments: a name, a value, a bracket, a comma, or as much of a string as is there.
+// argument reads a part of the arguments: a name, a value, a bracket, a comma, or as much of a
+// string as is there.
 func (p *Parser) argument() bool {
 	c := &p.call
 	if c.literals.next == inString || c.literals.next == inKey {
@@ -230,7 +231,8 @@ func (l *literals) is() string {
 	return ":"
 }
 
-// newName reports whether the name of an argument comes for the first time. Names in maps may come again, as in JSON.
+// newName reports whether the name of an argument comes for the first time. Names in maps may come
+// again, as in JSON.
 func (l *literals) newName(name string) bool {
 	if len(l.stack) > 1 {
 		return true
@@ -285,8 +287,8 @@ func (l *literals) value(r *reader, dst []byte) (all []byte, ok bool) {
 	return append(dst, word...), ok && isNumber(word)
 }
 
-// begins passes what begins a string: a quote, and before it the prefix of a string of Python. ok is false for strings that JSON does not have,
-// those of bytes and those with expressions.
+// begins passes what begins a string: a quote, and before it the prefix of a string of Python. ok
+// is false for strings that JSON does not have, those of bytes and those with expressions.
 func (l *literals) begins(r *reader) (opens, ok bool) {
 	l.raw = false
 	if !l.syntax.python {

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestLiterals compares arguments of calls as in Python with what ast.literal_eval of Python 3 makes of them. scripts/literals.py has drawn the
-// literals; AVOFORMER_LITERALS names a file with more of them.
+// TestLiterals compares arguments of calls as in Python with what ast.literal_eval of Python 3
+// makes of them. scripts/literals.py has drawn the literals; AVOFORMER_LITERALS names a file with
+// more of them.
 func TestLiterals(t *testing.T) {
 	name := "testdata/literals.json"
 	if more := os.Getenv("AVOFORMER_LITERALS"); more != "" {
@@ -72,7 +73,8 @@ func exactly(t *testing.T, source string) (v any) {
 	return v
 }
 
-// sameValue compares values. In want, a set is a map that has only "set", in any order and without what is there twice.
+// sameValue compares values. In want, a set is a map that has only "set", in any order and without
+// what is there twice.
 func sameValue(want, got any) bool {
 	switch want := want.(type) {
 	case json.Number:

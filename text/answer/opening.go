@@ -2,9 +2,9 @@
 
 package answer
 
-// Opening returns the text that begins a call after a prompt, where the JSON of an object follows with "name" and, by the name
-// arguments, the arguments, and the answer ends. A Parser that gets both finds the call. ok is false where calls are
-// written otherwise.
+// Opening returns the text that begins a call after a prompt, where the JSON of an object follows
+// with "name" and, by the name arguments, the arguments, and the answer ends. A Parser that gets
+// both finds the call. ok is false where calls are written otherwise.
 func (f Format) Opening() (opening, arguments string, ok bool) {
 	switch f.Calls {
 	case Hermes, Written:

@@ -15,17 +15,17 @@ import (
 
 // Options says what a Parser looks for.
 type Options struct {
-	// Tools are the tools in the prompt: anything whose JSON is an array of functions as
-	// OpenAI's API has them. Without tools, there are no calls.
+	// Tools are the tools in the prompt: anything whose JSON is an array of functions as OpenAI's
+	// API has them. Without tools, there are no calls.
 	Tools any
-	// Prompt is the prompt before the answer, or the end of the prompt. A prompt that ends with the marker of
-	// reasoning, or with the tag of the text after it, has begun it.
+	// Prompt is the prompt before the answer, or the end of the prompt. A prompt that ends with the
+	// marker of reasoning, or with the tag of the text after it, has begun it.
 	Prompt string
-	// WholeCalls holds calls back until they are complete: their events come together, and
-	// there is no CallBroken.
+	// WholeCalls holds calls back until they are complete: their events come together, and there is
+	// no CallBroken.
 	WholeCalls bool
-	// NewID makes the IDs of calls. By default they are random: 9 letters and digits for
-	// Mistral, whose templates want that, or "call_" and 24 of them.
+	// NewID makes the IDs of calls. By default they are random: 9 letters and digits for Mistral,
+	// whose templates want that, or "call_" and 24 of them.
 	NewID func() string
 }
 
@@ -98,8 +98,8 @@ func readTools(tools any) (map[string]schema, error) {
 	return found, nil
 }
 
-// Add takes the next piece of the text and returns the events that are certain after it. The
-// events are valid until the next call.
+// Add takes the next piece of the text and returns the events that are certain after it. The events
+// are valid until the next call.
 func (p *Parser) Add(piece string) []Event {
 	p.events = p.events[:0]
 	p.in += piece
@@ -196,8 +196,8 @@ func (p *Parser) text() bool {
 	return false
 }
 
-// begin reports whether an answer begins with reasoning, with the tag of the text after it or with a bare call, or whether
-// more of it must come to know.
+// begin reports whether an answer begins with reasoning, with the tag of the text after it or with
+// a bare call, or whether more of it must come to know.
 func (p *Parser) begin() (done, wait bool) {
 	bare := p.tools != nil && p.family.bare
 	untagged := p.format.Answer != "" && !p.tagged
@@ -241,7 +241,8 @@ func (p *Parser) begin() (done, wait bool) {
 	return false, false
 }
 
-// beginTagged begins the text after the tag before it, which neither reasoning nor another such tag can follow.
+// beginTagged begins the text after the tag before it, which neither reasoning nor another such tag
+// can follow.
 func (p *Parser) beginTagged() {
 	p.mused, p.tagged, p.state = true, true, afterMarker
 }

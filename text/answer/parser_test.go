@@ -475,7 +475,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// long has, for each format, texts that never become a call: a beginning, and the text that is repeated after it.
+// long has, for each format, texts that never become a call: a beginning, and the text that is
+// repeated after it.
 var long = map[Calls][][2]string{
 	None:    {{"", "<tool_call>"}},
 	Hermes:  {{"", "<tool_call>"}, {"", "<tool_call>["}, {"", `<tool_call>{"name":"f","arguments":`}, {`<tool_call>{"name":"f","arguments":{"s":"`, `\n`}, {`<tool_call>{"name":"f","arguments":{"any":[`, "1,"}},
@@ -497,7 +498,8 @@ var long = map[Calls][][2]string{
 	Gemma: {{"", "<|tool_call>"}, {"", "<|tool_call>call:f{"}, {"<|tool_call>call:f{s:" + gemmaQuote, "<"}, {"<|tool_call>call:f{o:{", "a:1,"}, {"<|tool_call>call:f{any:[", gemmaQuote + "a" + gemmaQuote + ","}},
 }
 
-// TestLong takes apart in linear time what repeats without end, as it comes and as a whole: four times the text takes less than ten times the time.
+// TestLong takes apart in linear time what repeats without end, as it comes and as a whole: four
+// times the text takes less than ten times the time.
 func TestLong(t *testing.T) {
 	const times = 100_000
 	for c := range families {
@@ -523,7 +525,8 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// apart returns how long a parser takes for a text that repeats its second part. It gives up after a time.
+// apart returns how long a parser takes for a text that repeats its second part. It gives up after
+// a time.
 func apart(t *testing.T, c Calls, parts [2]string, times int, whole bool, most time.Duration) time.Duration {
 	text := parts[0] + strings.Repeat(parts[1], times)
 	piece := len(parts[1])
@@ -554,7 +557,8 @@ func apart(t *testing.T, c Calls, parts [2]string, times int, whole bool, most t
 	return time.Since(began)
 }
 
-// FuzzParser takes anything apart: in pieces as whole, and without calls and reasoning it is as it was.
+// FuzzParser takes anything apart: in pieces as whole, and without calls and reasoning it is as it
+// was.
 func FuzzParser(f *testing.F) {
 	for i, x := range cases {
 		f.Add(uint8(i), x.text, uint64(i))

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/runenames"
 )
 
-// escape appends what a backslash and the bytes after it mean in a string of Python. The escapes that Python does not know stay as they are,
-// and so do all in a raw string.
+// escape appends what a backslash and the bytes after it mean in a string of Python. The escapes
+// that Python does not know stay as they are, and so do all in a raw string.
 func (r *reader) escape(dst []byte, raw bool) (all []byte, ok bool) {
 	r.at++
 	c := r.peek()
@@ -77,7 +77,8 @@ func (r *reader) braced() (text string, ok bool) {
 	return rest[:end], true
 }
 
-// appendRune appends a character to a string of JSON. Half of a surrogate pair can only be written as an escape.
+// appendRune appends a character to a string of JSON. Half of a surrogate pair can only be written
+// as an escape.
 func appendRune(dst []byte, c rune) []byte {
 	if c >= 0xd800 && c < 0xe000 {
 		return append(append(dst, `\u`...), strconv.FormatInt(int64(c), 16)...)
@@ -199,7 +200,8 @@ func pythonNumber(word string) (number string, ok bool) {
 	return number, true
 }
 
-// digits reports whether s is decimal digits with single underscores between them; "" if empty allows it.
+// digits reports whether s is decimal digits with single underscores between them; "" if empty
+// allows it.
 func digits(s string, empty bool) bool {
 	if s == "" {
 		return empty
@@ -207,8 +209,8 @@ func digits(s string, empty bool) bool {
 	return strings.Trim(s, "0123456789_") == "" && s[0] != '_' && s[len(s)-1] != '_' && !strings.Contains(s, "__")
 }
 
-// asKey makes a key of a map of what is in dst from a place on. Numbers and constants become strings, as Python's json writes them; other
-// values cannot be keys.
+// asKey makes a key of a map of what is in dst from a place on. Numbers and constants become
+// strings, as Python's json writes them; other values cannot be keys.
 func asKey(dst []byte, from int) (all []byte, ok bool) {
 	key := string(dst[from:])
 	switch key[0] {

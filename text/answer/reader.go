@@ -12,7 +12,8 @@ func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }
 // maxSpace is the largest amount of white space around a marker that belongs to the marker.
 const maxSpace = 64
 
-// find returns the position of the first of the markers, and the marker; "" if the text has none of them.
+// find returns the position of the first of the markers, and the marker; "" if the text has none of
+// them.
 func find(s string, markers []string) (at int, marker string) {
 	for at := range len(s) {
 		for _, m := range markers {
@@ -33,7 +34,8 @@ func spaceBefore(s string, at int) int {
 	return n
 }
 
-// certain returns how many bytes of s cannot belong to a marker whose end has not yet come; with space, nor to the white space before it.
+// certain returns how many bytes of s cannot belong to a marker whose end has not yet come; with
+// space, nor to the white space before it.
 func certain(s string, markers []string, space bool) int {
 	n := len(s)
 	for _, m := range markers {
@@ -86,7 +88,8 @@ func (r *reader) literal(marker string) bool {
 	return false
 }
 
-// optional passes white space and a marker, and reports whether they were next. The marker "" never is.
+// optional passes white space and a marker, and reports whether they were next. The marker "" never
+// is.
 func (r *reader) optional(marker string) bool {
 	if marker == "" {
 		return false
@@ -103,7 +106,8 @@ func (r *reader) optional(marker string) bool {
 // maxWord is the most bytes of a name.
 const maxWord = 256
 
-// word passes and returns the bytes before white space or one of the bytes of stop; "" if there are more than maxWord of them.
+// word passes and returns the bytes before white space or one of the bytes of stop; "" if there are
+// more than maxWord of them.
 func (r *reader) word(stop string) string {
 	from := r.at
 	for {
@@ -118,7 +122,8 @@ func (r *reader) word(stop string) string {
 	}
 }
 
-// constant passes and returns the bytes before white space or one of the bytes of stop; ok is false for more than maxWord of them.
+// constant passes and returns the bytes before white space or one of the bytes of stop; ok is false
+// for more than maxWord of them.
 func (r *reader) constant(stop string) (word string, ok bool) {
 	from := r.at
 	for c := r.peek(); !r.short && strings.IndexByte(stop, c) < 0 && !isSpace(c); c = r.peek() {

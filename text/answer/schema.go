@@ -64,7 +64,8 @@ func isText(types []string) bool {
 	return !slices.ContainsFunc(types, func(t string) bool { return t != "string" })
 }
 
-// cast returns the JSON of a value of one of the types. A value that fits none of them becomes a string.
+// cast returns the JSON of a value of one of the types. A value that fits none of them becomes a
+// string.
 func cast(raw string, types []string) []byte {
 	trimmed := strings.TrimSpace(raw)
 	var v any

@@ -2,7 +2,8 @@
 
 package answer
 
-// Parser separates an answer into text, reasoning and calls. It is for one answer, and for one goroutine.
+// Parser separates an answer into text, reasoning and calls. It is for one answer, and for one
+// goroutine.
 type Parser struct {
 	format Format
 	family family
@@ -25,8 +26,8 @@ type Parser struct {
 	call building
 }
 
-// state says where a Parser is in the answer. Parser.step calls the function of each state, which uses text of in, and returns false to wait
-// for more.
+// state says where a Parser is in the answer. Parser.step calls the function of each state, which
+// uses text of in, and returns false to wait for more.
 type state int
 
 const (
@@ -50,7 +51,8 @@ const (
 type start struct {
 	state state
 	name  string // of the tool; "" if the object has it
-	// The arguments consist of these unless they are an object: parameters between tags, or literals.
+	// The arguments consist of these unless they are an object: parameters between tags, or
+	// literals.
 	tags   *tags
 	syntax *syntax
 }
@@ -134,7 +136,8 @@ func (p *Parser) settle() {
 	}
 }
 
-// say adds an event with text of the answer or of the reasoning, or joins the text to that of the last one.
+// say adds an event with text of the answer or of the reasoning, or joins the text to that of the
+// last one.
 func (p *Parser) say(k Kind, s string) {
 	if s == "" {
 		return

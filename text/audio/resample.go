@@ -10,8 +10,9 @@ import (
 	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
-// The filter of Resample: how many zero crossings of the sinc its window spans to each side, where it ends as a share of
-// half of the lower rate, and the window's form. They are those that resampy calls kaiser_best.
+// The filter of Resample: how many zero crossings of the sinc its window spans to each side, where
+// it ends as a share of half of the lower rate, and the window's form. They are those that resampy
+// calls kaiser_best.
 const (
 	resampleZeros = 64
 	resampleEdge  = 0.9475937167399596
@@ -25,10 +26,11 @@ const (
 	mostFilters = 1 << 20
 )
 
-// Resample is mono samples at another rate, from 1 kHz to 1 MHz: what a low-pass filter leaves of them, a sinc with a Kaiser window, as that of
-// torchaudio's resample with sinc_interp_kaiser and the numbers of kaiser_best. Up to 0.87 of half of the lower rate it changes nothing by over
-// 0.01%; above 1.03 of it nothing is left. There are ceil(len(samples)*to/from) samples, of which the first has the time
-// of the first. For equal rates it is a copy.
+// Resample is mono samples at another rate, from 1 kHz to 1 MHz: what a low-pass filter leaves of
+// them, a sinc with a Kaiser window, as that of torchaudio's resample with sinc_interp_kaiser and
+// the numbers of kaiser_best. Up to 0.87 of half of the lower rate it changes nothing by over
+// 0.01%; above 1.03 of it nothing is left. There are ceil(len(samples)*to/from) samples, of which
+// the first has the time of the first. For equal rates it is a copy.
 //
 // Smith, "Digital Audio Resampling", https://ccrma.stanford.edu/~jos/resample/.
 func Resample(samples []float32, from, to int) ([]float32, error) {
@@ -57,8 +59,8 @@ func Resample(samples []float32, from, to int) ([]float32, error) {
 	return out, nil
 }
 
-// filter is h(t) = edge sinc(edge t) w(edge t/zeros), with t in samples of the input, where results are needed: they lie
-// down/up samples apart, and so in one of up places between two samples.
+// filter is h(t) = edge sinc(edge t) w(edge t/zeros), with t in samples of the input, where results
+// are needed: they lie down/up samples apart, and so in one of up places between two samples.
 type filter struct {
 	down, up int
 	edge     float64

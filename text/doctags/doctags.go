@@ -1,9 +1,11 @@
-// Package doctags turns DocTags, in which document models such as granite-docling write what is on a page, into Markdown.
+// Package doctags turns DocTags, in which document models such as granite-docling write what is on
+// a page, into Markdown.
 //
-// Headings, paragraphs, lists, code and formulas become what Markdown has for them. Tables, whose cells OTSL describes (Lysak et al., 2023,
-// "Optimized Table Tokenization for Table Structure Recognition"), become tables: the first row is the head, and a merged cell has the text
-// of the first of its cells, where that is short. Headers and footers of pages and the places of elements on the page are left out, and a
-// picture is a comment with its caption before it.
+// Headings, paragraphs, lists, code and formulas become what Markdown has for them. Tables, whose
+// cells OTSL describes (Lysak et al., 2023, "Optimized Table Tokenization for Table Structure
+// Recognition"), become tables: the first row is the head, and a merged cell has the text of the
+// first of its cells, where that is short. Headers and footers of pages and the places of elements
+// on the page are left out, and a picture is a comment with its caption before it.
 package doctags
 
 import (
@@ -35,7 +37,8 @@ func IsTag(token string) bool {
 	return element(name) != ""
 }
 
-// A Writer writes the Markdown of the DocTags that are written to it, each element as soon as it ends. The DocTags may come in any pieces.
+// A Writer writes the Markdown of the DocTags that are written to it, each element as soon as it
+// ends. The DocTags may come in any pieces.
 type Writer struct {
 	to      io.Writer
 	err     error

@@ -8,7 +8,8 @@ import (
 
 const place = "<loc_1><loc_22><loc_333><loc_499>"
 
-// TestMarkdown has each element. The texts are written by hand beside what docling-core 2 exports, except that it names no language of code and pads tables.
+// TestMarkdown has each element. The texts are written by hand beside what docling-core 2 exports,
+// except that it names no language of code and pads tables.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string][2]string{

@@ -101,7 +101,8 @@ func (f *frame) cell(tag string) {
 	f.rows[last] = append(f.rows[last], &cell{tag: tag})
 }
 
-// mostOpen is the most elements within each other. Further ones are left out, and their text belongs to the last.
+// mostOpen is the most elements within each other. Further ones are left out, and their text
+// belongs to the last.
 const mostOpen = 32
 
 // tag takes a tag, and reports whether it is one.
@@ -131,7 +132,8 @@ func (w *Writer) tag(name string, closes bool) bool {
 	return true
 }
 
-// begin begins an element. The text before an element ends there, and so does that of a paragraph or an item before a list, a table or a picture in it.
+// begin begins an element. The text before an element ends there, and so does that of a paragraph
+// or an item before a list, a table or a picture in it.
 func (w *Writer) begin(name string, kind kind) {
 	if len(w.open) == mostOpen {
 		return
@@ -218,7 +220,8 @@ func (w *Writer) end() {
 	}
 }
 
-// takes takes what an element within f says, and reports whether that is all that becomes of the element.
+// takes takes what an element within f says, and reports whether that is all that becomes of the
+// element.
 func (f *frame) takes(inner *frame) bool {
 	s := strings.TrimSpace(inner.text.String())
 	switch {

@@ -70,10 +70,12 @@ type cell struct {
 	text strings.Builder
 }
 
-// mostRepeated is the most bytes of a merged cell's text that each of its cells has. Longer text is in the first one only.
+// mostRepeated is the most bytes of a merged cell's text that each of its cells has. Longer text is
+// in the first one only.
 const mostRepeated = 200
 
-// table returns the rows as a table, "" if there are none. The head has as many cells as the widest row, and other rows their own.
+// table returns the rows as a table, "" if there are none. The head has as many cells as the widest
+// row, and other rows their own.
 func table(rows [][]*cell) string {
 	width := 0
 	for _, row := range rows {

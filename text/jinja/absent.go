@@ -2,11 +2,11 @@
 
 package jinja
 
-// absent has the unknown filters and tests of a template. Jinja allows them directly
-// in an if statement or a conditional expression, where a condition may keep them
-// from being reached: there they are an error of rendering. Elsewhere they are an
-// error of the template, also in a block with its own scope inside an if statement.
-// The text after the filter decides which of the two it is: "x|f if c".
+// absent has the unknown filters and tests of a template. Jinja allows them directly in an if
+// statement or a conditional expression, where a condition may keep them from being reached: there
+// they are an error of rendering. Elsewhere they are an error of the template, also in a block with
+// its own scope inside an if statement. The text after the filter decides which of the two it is:
+// "x|f if c".
 type absent struct {
 	found  []error // of which it is not known yet
 	failed error   // the first that is an error of the template

@@ -1,5 +1,4 @@
-// The arguments of a call: as the template has them, and bound to the names of
-// parameters.
+// The arguments of a call: as the template has them, and bound to the names of parameters.
 
 package jinja
 
@@ -59,8 +58,8 @@ func (a *arguments) more(e *env, out *args) error {
 	return nil
 }
 
-// take returns the argument at place i, or by name; -1 has no place. A named
-// argument is taken once: rest returns what nobody took.
+// take returns the argument at place i, or by name; -1 has no place. A named argument is taken
+// once: rest returns what nobody took.
 func (a *args) take(i int, name string) (any, bool) {
 	if i >= 0 && i < len(a.plain) {
 		return a.plain[i], true
@@ -80,8 +79,8 @@ func (a *args) take(i int, name string) (any, bool) {
 
 func (a *args) rest(n int) ([]any, *dict) { return a.plain[min(n, len(a.plain)):], a.named }
 
-// bind returns the arguments in the order of the parameters' names; where one is
-// missing, its default. A parameter without default has the value required.
+// bind returns the arguments in the order of the parameters' names; where one is missing, its
+// default. A parameter without default has the value required.
 func (a *args) bind(what string, params ...any) ([]any, error) {
 	out := make([]any, 0, len(params)/2)
 	for i := 0; i < len(params); i += 2 {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// fromGo returns a Go value as the template sees it: what its JSON says. The keys
-// of a json.RawMessage keep their order; those of a map are sorted.
+// fromGo returns a Go value as the template sees it: what its JSON says. The keys of a
+// json.RawMessage keep their order; those of a map are sorted.
 func fromGo(v any) (any, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

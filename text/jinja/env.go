@@ -1,4 +1,5 @@
-// The data of a rendering: the tree, scopes, arguments, and the tables of functions that templates may call.
+// The data of a rendering: the tree, scopes, arguments, and the tables of functions that templates
+// may call.
 
 package jinja
 

@@ -246,8 +246,8 @@ func (x *attrExpr) eval(e *env) (any, error) {
 	return attribute(v, x.name, true)
 }
 
-// attribute is v.name. Python's own attributes come first: a dict's items is
-// its method though there be a key "items".
+// attribute is v.name. Python's own attributes come first: a dict's items is its method though
+// there be a key "items".
 func attribute(v any, name string, subscripts bool) (any, error) {
 	if u, ok := v.(undefined); ok {
 		return nil, u.err()

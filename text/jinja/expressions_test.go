@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestExpressions compares with what jinja2 makes of expressions, as
-// scripts/expressions.py has recorded it: the same text, or an error where it has one.
+// TestExpressions compares with what jinja2 makes of expressions, as scripts/expressions.py has
+// recorded it: the same text, or an error where it has one.
 func TestExpressions(t *testing.T) {
 	data, err := os.ReadFile("testdata/expressions.json")
 	if err != nil {

@@ -81,8 +81,7 @@ func trimFilter(v any, a *args) (any, error) {
 
 var wordBeginning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-\s({\[<]+`) })
 
-// titleFilter differs from the method: a word begins after a space, a hyphen
-// or an opening bracket.
+// titleFilter differs from the method: a word begins after a space, a hyphen or an opening bracket.
 func titleFilter(s string) string {
 	var b strings.Builder
 	for s != "" {

@@ -40,8 +40,8 @@ func (next pull) where(keep func(v any) (bool, error)) pull {
 	}
 }
 
-// deferred returns a generator that is made when its first element is asked for, and
-// that has errors only then.
+// deferred returns a generator that is made when its first element is asked for, and that has
+// errors only then.
 func deferred(e *env, start func() (pull, error)) *generator {
 	var next pull
 	return &generator{func() (any, bool, error) {

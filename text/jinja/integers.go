@@ -1,4 +1,5 @@
-// Numbers as Python has them: float64, and integers of any size, int64 where they fit and *big.Int beyond.
+// Numbers as Python has them: float64, and integers of any size, int64 where they fit and *big.Int
+// beyond.
 
 package jinja
 

@@ -117,8 +117,8 @@ func (l *lexer) data(s string) {
 	}
 }
 
-// stripBefore returns the text before a tag without the whitespace that the tag's
-// mark, or lstrip_blocks, takes away.
+// stripBefore returns the text before a tag without the whitespace that the tag's mark, or
+// lstrip_blocks, takes away.
 func (l *lexer) stripBefore(text, open string, mark byte) string {
 	switch {
 	case mark == '-':
@@ -135,8 +135,8 @@ func (l *lexer) stripBefore(text, open string, mark byte) string {
 	return text
 }
 
-// end consumes a closing delimiter if there is one here, and the white space after
-// it that whitespace control removes.
+// end consumes a closing delimiter if there is one here, and the white space after it that
+// whitespace control removes.
 func (l *lexer) end(closing string, trim bool) bool {
 	rest := l.src[l.pos:]
 	switch {
@@ -214,8 +214,8 @@ func (l *lexer) skipSpace() {
 
 var closers = map[string]string{"{{": "}}", "{%": "%}"}
 
-// tag consumes the tokens up to the closing delimiter. Inside brackets the
-// delimiter's characters are operators: }} may end two dicts.
+// tag consumes the tokens up to the closing delimiter. Inside brackets the delimiter's characters
+// are operators: }} may end two dicts.
 func (l *lexer) tag(open string) error {
 	start := l.pos
 	l.emit(tBegin, open)
@@ -295,8 +295,8 @@ func (l *lexer) str(quote byte) error {
 	return syntaxError(l.line(), "unexpected char %q", quote)
 }
 
-// escape writes what follows a backslash, as Python's unicode-escape has it,
-// and returns the number of bytes consumed.
+// escape writes what follows a backslash, as Python's unicode-escape has it, and returns the number
+// of bytes consumed.
 func escape(b *strings.Builder, s string) (int, error) {
 	if s == "" {
 		return 0, fmt.Errorf("unfinished escape")

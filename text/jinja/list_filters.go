@@ -49,8 +49,8 @@ func lastFilter(v any, _ *args) (any, error) {
 	return alike(v, items[len(items)-1]), nil // the end of a text is made by its subscript
 }
 
-// getter returns the function that takes attribute from an element: names and
-// places with points between them. Without attribute it is the element.
+// getter returns the function that takes attribute from an element: names and places with points
+// between them. Without attribute it is the element.
 func getter(attr any) func(v any) (any, error) { return getterOr(attr, nil) }
 
 // getterOr takes fallback, unless that is nil, where it finds nothing.

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// beyond names the methods of Python that are not known here: asking for one is
-// an error, not an undefined name. Those that would change a value are undefined,
-// as in the sandbox.
+// beyond names the methods of Python that are not known here: asking for one is an error, not an
+// undefined name. Those that would change a value are undefined, as in the sandbox.
 var beyond = map[string]string{
 	"str":  " casefold center encode expandtabs format format_map isascii isdecimal isidentifier isnumeric isprintable ljust maketrans rindex rjust swapcase translate zfill ",
 	"dict": " fromkeys ",
@@ -325,7 +324,8 @@ func partition(find func(s, t string) int, missing int) stringMethod {
 	}
 }
 
-// markupMethod returns a method of str for marked text: results made of parts of the text are marked too.
+// markupMethod returns a method of str for marked text: results made of parts of the text are
+// marked too.
 func markupMethod(name string, m stringMethod) stringMethod {
 	return func(s string, a *args) (any, error) {
 		if at, ok := escapes[name]; ok {

@@ -145,7 +145,8 @@ func roundFilter(v any, a *args) (any, error) {
 	return nil, failf("round: method must be common, ceil or floor")
 }
 
-// roundWith rounds f * 10**n to an integer. Python divides that integer, and therefore the result is never -0.
+// roundWith rounds f * 10**n to an integer. Python divides that integer, and therefore the result
+// is never -0.
 func roundWith(round func(float64) float64, f float64, n int) (any, error) {
 	scale, _ := strconv.ParseFloat("1e"+strconv.Itoa(n), 64)
 	i, err := floatInteger(round(f * scale))

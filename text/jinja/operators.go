@@ -204,7 +204,8 @@ func concat(s, t string) (any, error) {
 	return s + t, nil
 }
 
-// addMarkup returns the sum of two texts if at least one of them is marked; ok is false for other values.
+// addMarkup returns the sum of two texts if at least one of them is marked; ok is false for other
+// values.
 func addMarkup(a, b any) (sum any, ok bool, err error) {
 	_, markedA := a.(markup)
 	_, markedB := b.(markup)

@@ -20,8 +20,8 @@ func (p *parser) arguments(a *arguments) error {
 	return nil
 }
 
-// argument parses one argument. The order is that of Python: those by place, then those by
-// name, with a list at any place after the first kind and a dict at the end.
+// argument parses one argument. The order is that of Python: those by place, then those by name,
+// with a list at any place after the first kind and a dict at the end.
 func (p *parser) argument(a *arguments) error {
 	key, into := "", (*expr)(nil)
 	t, after := p.peek(), p.tokens[min(p.pos+1, len(p.tokens)-1)]
@@ -111,8 +111,8 @@ func (p *parser) test(x expr) (expr, error) {
 	if p.accept("(") {
 		return t, p.arguments(&t.arguments)
 	}
-	// An argument may stand without parentheses. Jinja takes "if", "not", "in" and "is"
-	// for one, so that "x is defined if y" is an error.
+	// An argument may stand without parentheses. Jinja takes "if", "not", "in" and "is" for one, so
+	// that "x is defined if y" is an error.
 	switch n := p.peek(); {
 	case n.kind == tName && n.text != "else" && n.text != "or" && n.text != "and",
 		n.kind == tString, n.kind == tInt, n.kind == tFloat,
@@ -129,8 +129,8 @@ func (p *parser) test(x expr) (expr, error) {
 	return t, nil
 }
 
-// filterChain parses the filters after {% set x | … %} and {% filter … %};
-// they apply to a captured block.
+// filterChain parses the filters after {% set x | … %} and {% filter … %}; they apply to a captured
+// block.
 func (p *parser) filterChain() (expr, error) {
 	if p.peek().text != "|" {
 		return nil, nil

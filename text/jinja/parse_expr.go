@@ -1,4 +1,5 @@
-// The parser's expressions, one function per level of precedence. Those that nest, expression and unary, are in parser.go.
+// The parser's expressions, one function per level of precedence. Those that nest, expression and
+// unary, are in parser.go.
 
 package jinja
 
@@ -25,8 +26,8 @@ func (p *parser) tupleWith(element func() (expr, error)) (expr, error) {
 	return &listExpr{items, true}, nil
 }
 
-// withoutCondition parses "or" and what binds tighter: an "if" after it
-// belongs to the loop that it is in.
+// withoutCondition parses "or" and what binds tighter: an "if" after it belongs to the loop that it
+// is in.
 func (p *parser) withoutCondition() (expr, error) {
 	return p.leftBinary([]string{"or"}, func() (expr, error) {
 		return p.leftBinary([]string{"and"}, p.not)

@@ -29,8 +29,8 @@ func (p *parser) parameters(m *macroStmt) error {
 	return nil
 }
 
-// macroBody parses a macro's body, and notes which of the names varargs,
-// kwargs and caller it reads: a macro takes more only if it does.
+// macroBody parses a macro's body, and notes which of the names varargs, kwargs and caller it
+// reads: a macro takes more only if it does.
 func (p *parser) macroBody(m *macroStmt, end string) (err error) {
 	outer, loops, scope := p.names, p.loops, p.absent.mark()
 	p.names, p.loops = map[string]bool{}, 0
@@ -78,8 +78,8 @@ func (p *parser) callStatement() (stmt, error) {
 	return s, p.macroBody(s.block, "endcall")
 }
 
-// generationStatement parses a block that the assistant wrote: a macro without a
-// name, as far as scopes and loops go.
+// generationStatement parses a block that the assistant wrote: a macro without a name, as far as
+// scopes and loops go.
 func (p *parser) generationStatement() (stmt, error) {
 	m := &macroStmt{}
 	err := p.macroBody(m, "endgeneration")

@@ -93,8 +93,8 @@ func (p *parser) deeper() error {
 	return nil
 }
 
-// block parses statements up to one of the tags in until, whose name it
-// consumes and returns; without until, up to the end of the template.
+// block parses statements up to one of the tags in until, whose name it consumes and returns;
+// without until, up to the end of the template.
 func (p *parser) block(until ...string) ([]stmt, string, error) {
 	if err := p.deeper(); err != nil {
 		return nil, "", err

@@ -15,9 +15,9 @@ const (
 	expTerms = 18 // of powers of at most 2^-9 ln 2
 )
 
-// floatPower is a**b, correctly rounded. C's pow, which Python takes, is off by up to 0.511 units in
-// the last place, and by 0.00004 more for each unit of b*log(a). Where the result is so close to the
-// middle between two numbers that it may be either in Python, there is an error.
+// floatPower is a**b, correctly rounded. C's pow, which Python takes, is off by up to 0.511 units
+// in the last place, and by 0.00004 more for each unit of b*log(a). Where the result is so close to
+// the middle between two numbers that it may be either in Python, there is an error.
 func floatPower(a, b float64) (float64, error) {
 	r := math.Pow(a, b)
 	if r == 0 || r == 1 || math.IsInf(r, 0) || math.IsNaN(r) || math.Abs(a) == 1 {

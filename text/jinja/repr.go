@@ -91,8 +91,7 @@ func reprList(b *strings.Builder, v *list) error {
 	return nil
 }
 
-// floatRepr has the shortest digits that mean v, with an exponent from 1e16
-// and below 1e-4.
+// floatRepr has the shortest digits that mean v, with an exponent from 1e16 and below 1e-4.
 func floatRepr(v float64) string {
 	switch {
 	case math.IsInf(v, 1):

@@ -30,8 +30,7 @@ func splitter(right bool) stringMethod {
 	}
 }
 
-// split splits s at most n times, everywhere for negative n; at runs of
-// whitespace if sep is empty.
+// split splits s at most n times, everywhere for negative n; at runs of whitespace if sep is empty.
 func split(s, sep string, n int, right bool) []string {
 	switch {
 	case sep == "" && n < 0:

@@ -4,10 +4,9 @@ package jinja
 
 import "time"
 
-// Render renders the template with variables: anything that encoding/json
-// takes. The keys of a json.RawMessage keep their order, as Python's do; those
-// of a map are sorted. Errors match [fault.ErrTemplate], and
-// [fault.ErrTemplateRaised] if the template itself refuses.
+// Render renders the template with variables: anything that encoding/json takes. The keys of a
+// json.RawMessage keep their order, as Python's do; those of a map are sorted. Errors match
+// [fault.ErrTemplate], and [fault.ErrTemplateRaised] if the template itself refuses.
 func (t *Template) Render(variables map[string]any) (string, error) {
 	e := &env{run: &run{now: t.now}}
 	for name, v := range variables {

@@ -41,8 +41,8 @@ func readRendered(t testing.TB) rendered {
 	return r
 }
 
-// TestTemplates compares with what transformers renders: the same text, or an
-// error where it has one.
+// TestTemplates compares with what transformers renders: the same text, or an error where it has
+// one.
 func TestTemplates(t *testing.T) {
 	r := readRendered(t)
 	at, err := time.Parse("2006-01-02T15:04:05", r.Now)
@@ -152,8 +152,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// TestNumbersOfVariables compares numbers that come as JSON with what Python makes
-// of json.loads.
+// TestNumbersOfVariables compares numbers that come as JSON with what Python makes of json.loads.
 func TestNumbersOfVariables(t *testing.T) {
 	template, err := Parse("{{ x }} {{ x | tojson }} {{ x + 1 }}")
 	if err != nil {

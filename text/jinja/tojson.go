@@ -11,8 +11,8 @@ import (
 	"unicode/utf16"
 )
 
-// tojsonFilter is json.dumps as transformers calls it: no escaping of HTML or,
-// unless asked for, of letters beyond ASCII.
+// tojsonFilter is json.dumps as transformers calls it: no escaping of HTML or, unless asked for, of
+// letters beyond ASCII.
 func tojsonFilter(v any, a *args) (any, error) {
 	p, err := a.bind("tojson", "ensure_ascii", false, "indent", nil, "separators", nil, "sort_keys", false)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Python's values: nil, bool, int64, *big.Int, float64 and string are Go's own types.
-// This file has the other types. Except for namespaces, values never change.
+// Python's values: nil, bool, int64, *big.Int, float64 and string are Go's own types. This file has
+// the other types. Except for namespaces, values never change.
 
 package jinja
 
@@ -122,8 +122,8 @@ func (d *dict) items() []any {
 
 type namespace struct{ vars map[string]any }
 
-// sized counts the elements of a new list or dict, those of its elements
-// included: a few lines of template can nest 2^100 of them.
+// sized counts the elements of a new list or dict, those of its elements included: a few lines of
+// template can nest 2^100 of them.
 func sized(v any) (any, error) {
 	n := size(v)
 	if n > maxSteps {
@@ -265,8 +265,8 @@ func asText(v any) (string, bool) {
 	return "", false
 }
 
-// loop is the variable that a loop gives its body. Elements are made when they
-// are asked for, by the loop or by its attributes.
+// loop is the variable that a loop gives its body. Elements are made when they are asked for, by
+// the loop or by its attributes.
 type loop struct {
 	next              pull
 	index             int64 // of current; -1 before the first
@@ -280,8 +280,8 @@ type loop struct {
 // pull is a function that gives the next element, until ok is false.
 type pull func() (v any, ok bool, err error)
 
-// generator yields elements when they are asked for, and each of them once: a
-// template that uses one twice finds it empty the second time, as in Python.
+// generator yields elements when they are asked for, and each of them once: a template that uses
+// one twice finds it empty the second time, as in Python.
 type generator struct{ next pull }
 
 // drain returns the elements that are left.

@@ -1,5 +1,6 @@
-// Package quantize makes vectors of fewer bits, for databases that store them. The results of [Ranges], [Binary] and [UBinary] are those of
-// quantize_embeddings of sentence-transformers; [Scaled] and [Float16] need no ranges. doc/stores.md says which of them a database takes.
+// Package quantize makes vectors of fewer bits, for databases that store them. The results of
+// [Ranges], [Binary] and [UBinary] are those of quantize_embeddings of sentence-transformers;
+// [Scaled] and [Float16] need no ranges. doc/stores.md says which of them a database takes.
 //
 // An index of package search needs none of this: it quantizes vectors itself.
 //
@@ -16,8 +17,9 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// Ranges are the smallest and the largest number of each dimension, which become the smallest and the largest integer.
-// Integers of different calls can be compared only if the ranges were the same: take those of many typical vectors.
+// Ranges are the smallest and the largest number of each dimension, which become the smallest and
+// the largest integer. Integers of different calls can be compared only if the ranges were the
+// same: take those of many typical vectors.
 type Ranges struct{ Min, Max []float32 }
 
 // RangesOf returns the ranges of vectors. They must have the same length and finite numbers.
@@ -37,9 +39,10 @@ func RangesOf(vectors [][]float32) (Ranges, error) {
 	return r, nil
 }
 
-// Uint8 is vectors as integers from 0, the smallest of a dimension, to 255, the largest, rounded down. What lies outside the ranges
-// gets the nearest of the two. A range of a single number counts as one of 255. Since float32 rounds the quotient before it is cut off, a
-// dimension's largest number may become 254: the bits are those of sentence-transformers.
+// Uint8 is vectors as integers from 0, the smallest of a dimension, to 255, the largest, rounded
+// down. What lies outside the ranges gets the nearest of the two. A range of a single number counts
+// as one of 255. Since float32 rounds the quotient before it is cut off, a dimension's largest
+// number may become 254: the bits are those of sentence-transformers.
 func (r Ranges) Uint8(vectors [][]float32) ([][]uint8, error) {
 	return codes(r, vectors, func(x uint8) uint8 { return x })
 }
@@ -49,7 +52,8 @@ func (r Ranges) Int8(vectors [][]float32) ([][]int8, error) {
 	return codes(r, vectors, func(x uint8) int8 { return int8(x ^ 0x80) })
 }
 
-// codes makes integers of where in the range of its dimension each number is, as a multiple of a 255th of it.
+// codes makes integers of where in the range of its dimension each number is, as a multiple of a
+// 255th of it.
 func codes[T any](r Ranges, vectors [][]float32, code func(x uint8) T) ([][]T, error) {
 	if len(r.Min) != len(r.Max) {
 		return nil, fmt.Errorf("%w: ranges of %d and %d dimensions", fault.ErrInput, len(r.Min), len(r.Max))
@@ -77,8 +81,7 @@ func codes[T any](r Ranges, vectors [][]float32, code func(x uint8) T) ([][]T, e
 	return out, nil
 }
 
-// checkVectors refuses vectors of other lengths than dim, and elements that are not
-// finite.
+// checkVectors refuses vectors of other lengths than dim, and elements that are not finite.
 func checkVectors(vectors [][]float32, dim int) error {
 	for i, v := range vectors {
 		if len(v) != dim {
@@ -101,8 +104,8 @@ func checkNumbers(i int, v []float32) error {
 	return nil
 }
 
-// UBinary returns the signs of vectors, eight to a byte, the first in its highest bit: 1 for what is above 0. Bits
-// after the last dimension are 0.
+// UBinary returns the signs of vectors, eight to a byte, the first in its highest bit: 1 for what
+// is above 0. Bits after the last dimension are 0.
 func UBinary(vectors [][]float32) [][]uint8 {
 	out := make([][]uint8, len(vectors))
 	for i, v := range vectors {
@@ -128,8 +131,9 @@ func Binary(vectors [][]float32) [][]int8 {
 	return out
 }
 
-// ReverseBits returns packed with the bits of each byte in reverse order: with the first dimension in the lowest bit, as sqlite-vec's
-// vec_quantize_binary and faiss have it, or back in the highest bit, as [UBinary] has it.
+// ReverseBits returns packed with the bits of each byte in reverse order: with the first dimension
+// in the lowest bit, as sqlite-vec's vec_quantize_binary and faiss have it, or back in the highest
+// bit, as [UBinary] has it.
 func ReverseBits(packed [][]uint8) [][]uint8 {
 	out := make([][]uint8, len(packed))
 	for i, row := range packed {
@@ -141,9 +145,11 @@ func ReverseBits(packed [][]uint8) [][]uint8 {
 	return out
 }
 
-// Scaled returns vectors as integers from -127 to 127, and for each vector the scale by which a reader multiplies them: the largest magnitude
-// divided by 127. Integers are rounded to nearest, ties to even. Cosines of the integers are those of the scaled vectors; inner products and
-// distances need the scales. Vectors may have different lengths. Their numbers must be finite; a vector of zeros has the scale 0.
+// Scaled returns vectors as integers from -127 to 127, and for each vector the scale by which a
+// reader multiplies them: the largest magnitude divided by 127. Integers are rounded to nearest,
+// ties to even. Cosines of the integers are those of the scaled vectors; inner products and
+// distances need the scales. Vectors may have different lengths. Their numbers must be finite; a
+// vector of zeros has the scale 0.
 func Scaled(vectors [][]float32) (codes [][]int8, scales []float32, err error) {
 	codes, scales = make([][]int8, len(vectors)), make([]float32, len(vectors))
 	for i, v := range vectors {
@@ -164,8 +170,9 @@ func Scaled(vectors [][]float32) (codes [][]int8, scales []float32, err error) {
 	return codes, scales, nil
 }
 
-// Float16 returns vectors as the bits of IEEE 754's binary16, rounded to nearest, ties to even. The error wraps [fault.ErrInput] if a number is
-// not finite, or [fault.ErrNotFinite] if it rounds to an infinity: magnitudes from 65520 on.
+// Float16 returns vectors as the bits of IEEE 754's binary16, rounded to nearest, ties to even. The
+// error wraps [fault.ErrInput] if a number is not finite, or [fault.ErrNotFinite] if it rounds to
+// an infinity: magnitudes from 65520 on.
 func Float16(vectors [][]float32) ([][]uint16, error) {
 	out := make([][]uint16, len(vectors))
 	for i, v := range vectors {

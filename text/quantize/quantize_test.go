@@ -144,7 +144,8 @@ func TestFloat16(t *testing.T) {
 	}
 }
 
-// TestScaledLengths: integers do not depend on a vector's length, from subnormal numbers to the largest.
+// TestScaledLengths: integers do not depend on a vector's length, from subnormal numbers to the
+// largest.
 func TestScaledLengths(t *testing.T) {
 	for _, length := range []float32{0x1p-140, 1e-38, 1e-20, 1, 1e20, 0x1p127} {
 		codes, scales, err := Scaled([][]float32{{length, -length / 2, length / 4, 0}})

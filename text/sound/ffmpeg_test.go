@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text/audio"
 )
 
-// TestBesideFFmpeg compares the samples of the files that text/scripts/sound.py wrote into the folder AVOFORMER_SOUND with those that ffmpeg decodes.
+// TestBesideFFmpeg compares the samples of the files that text/scripts/sound.py wrote into the
+// folder AVOFORMER_SOUND with those that ffmpeg decodes.
 func TestBesideFFmpeg(t *testing.T) {
 	folder := os.Getenv("AVOFORMER_SOUND")
 	if folder == "" {

@@ -56,7 +56,8 @@ func readFLAC(in *bufio.Reader, s *sink) error {
 	}
 }
 
-// oggFLAC is a stream of FLAC in Ogg: its packets without the first bytes of the first one are a FLAC file, which another goroutine reads.
+// oggFLAC is a stream of FLAC in Ogg: its packets without the first bytes of the first one are a
+// FLAC file, which another goroutine reads.
 type oggFLAC struct {
 	to   *io.PipeWriter
 	done chan error

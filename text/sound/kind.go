@@ -34,7 +34,8 @@ var others = []struct {
 	{0, "wvpk", "WavPack"}, {0, "MAC ", "Monkey's Audio"},
 }
 
-// lookAhead is the number of bytes of a file from which its kind is known. Only MP3 may begin later than at the first.
+// lookAhead is the number of bytes of a file from which its kind is known. Only MP3 may begin later
+// than at the first.
 const lookAhead = 1 << 16
 
 // kindOf returns the kind of a file that begins with head. Any other kind is an error.

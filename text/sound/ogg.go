@@ -196,7 +196,8 @@ type oggClock struct {
 	heard int64
 }
 
-// heardOf returns the number of a page's samples that are heard: on the last page only those up to its end.
+// heardOf returns the number of a page's samples that are heard: on the last page only those up to
+// its end.
 func (c *oggClock) heardOf(p oggPage, samples int64) int64 {
 	if p.end < 0 {
 		c.heard += samples
@@ -260,7 +261,8 @@ func (o *oggOpus) page(p oggPage) error {
 
 func (o *oggOpus) end() error { return nil }
 
-// opusSamples returns the number of samples of a packet, by its first bytes (RFC 6716, section 3.1).
+// opusSamples returns the number of samples of a packet, by its first bytes (RFC 6716, section
+// 3.1).
 func opusSamples(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, errorf("an Opus packet without bytes")

@@ -2,12 +2,13 @@
 //
 //	samples, err := sound.Read(ctx, file, sound.Options{})
 //
-// It takes WAV in all forms of [audio.ReadWAV], MP3, FLAC, also in Ogg, Vorbis in Ogg, and Opus in Ogg and WebM, which browsers record. What a file is
-// is told by its first bytes, not by its name. Other kinds are an error that says what to convert them to. The package is
-// a module of its own, so that programs without it do not depend on decoders.
+// It takes WAV in all forms of [audio.ReadWAV], MP3, FLAC, also in Ogg, Vorbis in Ogg, and Opus in
+// Ogg and WebM, which browsers record. What a file is is told by its first bytes, not by its name.
+// Other kinds are an error that says what to convert them to. The package is a module of its own,
+// so that programs without it do not depend on decoders.
 //
-// Files are taken for hostile: a decoder that panics gives an error, sound is decoded piece by piece, and a duration that
-// is only claimed takes no memory.
+// Files are taken for hostile: a decoder that panics gives an error, sound is decoded piece by
+// piece, and a duration that is only claimed takes no memory.
 //
 // This package is settling: see doc/stability.md.
 package sound
@@ -35,15 +36,17 @@ const Rate = 16000
 type Options struct {
 	// Longest is the most sound that is read; more is an error. 0: four hours.
 	Longest time.Duration
-	// Memory is the most bytes of samples, 64,000 for a second; more is an error that matches [fault.ErrMemory]. At its end Read takes as many
-	// again for a moment. 0: a quarter of the memory that the process may use, of its machine or the lower limit of its cgroups.
+	// Memory is the most bytes of samples, 64,000 for a second; more is an error that matches
+	// [fault.ErrMemory]. At its end Read takes as many again for a moment. 0: a quarter of the
+	// memory that the process may use, of its machine or the lower limit of its cgroups.
 	Memory int64
-	// Grow, unless nil, is told of memory for so many more bytes of samples before it is taken; its error ends reading.
+	// Grow, unless nil, is told of memory for so many more bytes of samples before it is taken; its
+	// error ends reading.
 	Grow func(bytes int) error
 }
 
-// Read returns the samples of a sound file, between -1 and 1 at 16 kHz; several channels are averaged. Errors about the file
-// match [fault.ErrSound].
+// Read returns the samples of a sound file, between -1 and 1 at 16 kHz; several channels are
+// averaged. Errors about the file match [fault.ErrSound].
 //
 // However small a file is, its samples may take gigabytes: Options bound them.
 func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err error) {
@@ -156,8 +159,9 @@ func (s *sink) add(x float64) error {
 // block returns the number of samples that are resampled at a time.
 func (s *sink) block() int { return cmp.Or(s.seconds, min(60, max(1, 1<<20/s.rate))) * s.rate }
 
-// margin is the number of samples before and after others on which these depend: more than the filter of audio.Resample reaches, in
-// whole steps between times at which both rates have a sample, which are there every second.
+// margin is the number of samples before and after others on which these depend: more than the
+// filter of audio.Resample reaches, in whole steps between times at which both rates have a sample,
+// which are there every second.
 func (s *sink) margin() int {
 	step := s.rate / gcd(s.rate, Rate)
 	reach := 80 * max(1, s.rate/Rate+1)

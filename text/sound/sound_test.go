@@ -91,7 +91,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestBetween: bytes before and after the sound, and recordings after each other, change nothing else.
+// TestBetween: bytes before and after the sound, and recordings after each other, change nothing
+// else.
 func TestBetween(t *testing.T) {
 	read := func(data []byte) []float32 {
 		samples, err := Read(t.Context(), bytes.NewReader(data), Options{})
@@ -228,7 +229,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestBoundsOfWAV: a file of a low rate, whose samples at 16 kHz take 64 times its bytes, ends at the bounds before they are made.
+// TestBoundsOfWAV: a file of a low rate, whose samples at 16 kHz take 64 times its bytes, ends at
+// the bounds before they are made.
 func TestBoundsOfWAV(t *testing.T) {
 	const rate, seconds = 1000, 600
 	head := "RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\xe8\x03\x00\x00\xe8\x03\x00\x00\x01\x00\x08\x00data\x00\x00\x00\x00"

@@ -117,11 +117,12 @@ func (b *lowBits) take(n int) (v uint32) {
 	return v
 }
 
-// mostVorbisValues is the most values of the code books of a stream. Encoders' have some ten thousands.
+// mostVorbisValues is the most values of the code books of a stream. Encoders' have some ten
+// thousands.
 const mostVorbisValues = 1 << 22
 
-// checkVorbisSetup goes through the code books of a setup header, for which the decoder takes whatever memory they claim, and time without end
-// where they are cut off.
+// checkVorbisSetup goes through the code books of a setup header, for which the decoder takes
+// whatever memory they claim, and time without end where they are cut off.
 func checkVorbisSetup(data []byte) error {
 	b := &lowBits{data: data}
 	values := 0

@@ -90,7 +90,8 @@ func (w *webmReader) release() error {
 	return w.block(held, cut)
 }
 
-// variable reads a number of up to most bytes, whose first bits say how many they are. An id keeps these.
+// variable reads a number of up to most bytes, whose first bits say how many they are. An id keeps
+// these.
 func (w *webmReader) variable(most int, id bool) (v uint64, n int, err error) {
 	first, err := w.in.ReadByte()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package split splits documents into parts that a model can read whole, such as those that a search finds: by the
-// headings of Markdown, by sentences, and by the tokens of a model. A part knows where it is in its document.
+// Package split splits documents into parts that a model can read whole, such as those that a
+// search finds: by the headings of Markdown, by sentences, and by the tokens of a model. A part
+// knows where it is in its document.
 //
 // This package is settling: see doc/stability.md.
 package split
@@ -29,8 +30,9 @@ func part(document string, start, end int) (Part, bool) {
 	return Part{Text: document[start:end], Start: start, End: end}, start < end
 }
 
-// Markdown returns the sections of a document in Markdown: each from a heading that begins with #, which it includes, to
-// the next. What looks like a heading in a fenced block of code is not a heading.
+// Markdown returns the sections of a document in Markdown: each from a heading that begins with #,
+// which it includes, to the next. What looks like a heading in a fenced block of code is not a
+// heading.
 func Markdown(document string) []Part {
 	var parts []Part
 	var headings []string
@@ -67,9 +69,10 @@ func Markdown(document string) []Part {
 	return parts
 }
 
-// Sentences returns the sentences of a document. One ends before an empty line, and after a full stop, a question or an
-// exclamation mark, with closing quotes and brackets after it, where white space and no small letter or digit follow; in
-// Chinese and Japanese without white space. Abbreviations before a name, as in "Dr. Smith", end one too.
+// Sentences returns the sentences of a document. One ends before an empty line, and after a full
+// stop, a question or an exclamation mark, with closing quotes and brackets after it, where white
+// space and no small letter or digit follow; in Chinese and Japanese without white space.
+// Abbreviations before a name, as in "Dr. Smith", end one too.
 func Sentences(document string) []Part {
 	var parts []Part
 	start := 0
@@ -109,8 +112,9 @@ func sentenceEnds(document string) []int {
 	return append(ends, len(document))
 }
 
-// Tokens returns parts of at most most tokens, special ones not counted, that are made of as many whole sentences as fit; a
-// sentence of more tokens is cut between two of them. The error is an ErrOption of most, or that of the tokenizer.
+// Tokens returns parts of at most most tokens, special ones not counted, that are made of as many
+// whole sentences as fit; a sentence of more tokens is cut between two of them. The error is an
+// ErrOption of most, or that of the tokenizer.
 func Tokens(t *tokenizer.Tokenizer, document string, most int) ([]Part, error) {
 	if most < 1 {
 		return nil, check.Option("most", most, "want at least 1")
@@ -142,8 +146,8 @@ func Tokens(t *tokenizer.Tokenizer, document string, most int) ([]Part, error) {
 	return parts, nil
 }
 
-// beginning encodes a text, or as much of its beginning as has some more tokens than most: a long text that has no end of a sentence is
-// not read once again for each of its parts.
+// beginning encodes a text, or as much of its beginning as has some more tokens than most: a long
+// text that has no end of a sentence is not read once again for each of its parts.
 func beginning(t *tokenizer.Tokenizer, text string, most int) (*tokenizer.Encoding, error) {
 	plain := tokenizer.Options{NoSpecial: true, Offsets: tokenizer.Bytes}
 	most = min(most, len(text))
@@ -159,7 +163,8 @@ func beginning(t *tokenizer.Tokenizer, text string, most int) (*tokenizer.Encodi
 	return t.Encode(text, plain)
 }
 
-// cut returns the place behind the first most tokens of what begins at start, and behind one character at least.
+// cut returns the place behind the first most tokens of what begins at start, and behind one
+// character at least.
 func cut(e *tokenizer.Encoding, document string, start, most int) int {
 	for n := most; n > 0; n-- {
 		if at := start + e.Offsets[n].Start; at > start && utf8.RuneStart(document[at]) {

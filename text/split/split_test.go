@@ -40,7 +40,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestTokens: no part has more tokens than were asked for, where a character has no more, and parts are as long as they can be.
+// TestTokens: no part has more tokens than were asked for, where a character has no more, and parts
+// are as long as they can be.
 func TestTokens(t *testing.T) {
 	k, err := tokenizer.Open("../examples/models/embed")
 	if err != nil {
@@ -152,7 +153,8 @@ func ExampleTokens() {
 	// <nil>
 }
 
-// TestTokensOfLongSentence: a text without an end of a sentence is tokenized once, not once again from each part to its end.
+// TestTokensOfLongSentence: a text without an end of a sentence is tokenized once, not once again
+// from each part to its end.
 func TestTokensOfLongSentence(t *testing.T) {
 	k, err := tokenizer.Open("../examples/models/embed")
 	if err != nil {

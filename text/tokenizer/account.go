@@ -1,7 +1,7 @@
 package tokenizer
 
-// The account of tokenizer_config.json: a field is read, or has no effect, or is an error. A field that transformers
-// does not know is a warning.
+// The account of tokenizer_config.json: a field is read, or has no effect, or is an error. A field
+// that transformers does not know is a warning.
 
 import (
 	"fmt"
@@ -13,11 +13,13 @@ import (
 	"github.com/avoformer/avoformer/internal/pyclass"
 )
 
-// readHere are the fields that every folder's settings read, in addition to all names that end with _token.
+// readHere are the fields that every folder's settings read, in addition to all names that end with
+// _token.
 var readHere = []string{"added_tokens_decoder", "additional_special_tokens", "chat_template", "extra_special_tokens", "max_len", "model_input_names", "model_max_length",
 	"split_special_tokens", "tokenizer_class", "truncation_side"}
 
-// effectless maps the fields that change no ids to the reason. A class whose rule reads such a field overrides this.
+// effectless maps the fields that change no ids to the reason. A class whose rule reads such a
+// field overrides this.
 var effectless = func() map[string]string {
 	all := map[string]string{}
 	for why, names := range map[string]string{
@@ -47,12 +49,12 @@ func sameJSON(a, b value) bool {
 	return string(a) == string(b) || slices.Contains(empty, string(a)) && slices.Contains(empty, string(b))
 }
 
-// Warnings reports the fields of tokenizer_config.json that transformers does not know either, and how decoded texts
-// differ from transformers'.
+// Warnings reports the fields of tokenizer_config.json that transformers does not know either, and
+// how decoded texts differ from transformers'.
 func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }
 
-// account returns warnings about the fields of a folder with tokenizer.json that nothing reads, and an error for the
-// first field that the class would read.
+// account returns warnings about the fields of a folder with tokenizer.json that nothing reads, and
+// an error for the first field that the class would read.
 func (s *settings) account(t *Tokenizer) (warnings []string, err error) {
 	c, class := pyclass.Tokenizer(s.used), s.used
 	if c == nil {

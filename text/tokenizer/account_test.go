@@ -14,8 +14,8 @@ import (
 	"github.com/avoformer/avoformer/internal/pyclass"
 )
 
-// TestFieldsOfClasses has every field of every class that a rule builds: the rule or the settings read it, or the
-// table says why it has no effect.
+// TestFieldsOfClasses has every field of every class that a rule builds: the rule or the settings
+// read it, or the table says why it has no effect.
 func TestFieldsOfClasses(t *testing.T) {
 	refused := map[string][]string{} // fields that are errors with another value than their default
 	for class, rule := range rules {
@@ -104,8 +104,9 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestEmptyClass opens a folder whose tokenizer_class is an empty string, of which transformers makes the class without rules of its
-// own, and so no segment ids; null is as if the field were missing.
+// TestEmptyClass opens a folder whose tokenizer_class is an empty string, of which transformers
+// makes the class without rules of its own, and so no segment ids; null is as if the field were
+// missing.
 func TestEmptyClass(t *testing.T) {
 	data, err := os.ReadFile("testdata/bert/tokenizer.json")
 	if err != nil {

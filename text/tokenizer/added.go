@@ -36,8 +36,8 @@ func newAddedTokens() addedTokens {
 	return addedTokens{byContent: map[string]int32{}, byID: map[uint32]int32{}, special: map[string]bool{}}
 }
 
-// add adds tokens in the file's order. As in Hugging Face's library, a token of the model keeps the model's id, and
-// every other token gets the next free id; ids in the file do not count.
+// add adds tokens in the file's order. As in Hugging Face's library, a token of the model keeps the
+// model's id, and every other token gets the next free id; ids in the file do not count.
 func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (string, error)) error {
 	next := uint32(m.size())
 	for id := range a.byID {
@@ -67,7 +67,8 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 			a.list = append(a.list, t)
 			a.shown = append(a.shown, t.Content)
 		}
-		// As in Hugging Face's library, a token that is listed twice keeps the normalized form of its first entry.
+		// As in Hugging Face's library, a token that is listed twice keeps the normalized form of
+		// its first entry.
 		if a.shown[i] == a.list[i].Content {
 			a.shown[i] = t.Content
 		}

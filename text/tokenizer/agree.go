@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// agree returns an error if a default of the class, which no file of the folder states, would override tokenizer.json.
-// A value that a file states is followed, and so is a tokenizer_class.
+// agree returns an error if a default of the class, which no file of the folder states, would
+// override tokenizer.json. A value that a file states is followed, and so is a tokenizer_class.
 func (s *settings) agree(class string, t *Tokenizer) error {
 	switch class {
 	case "BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer":
@@ -32,8 +32,8 @@ func (s *settings) agree(class string, t *Tokenizer) error {
 	return nil
 }
 
-// agreeOnBert compares the flags of a BertNormalizer. If only the model_type names the class, it also compares the
-// remaining parts.
+// agreeOnBert compares the flags of a BertNormalizer. If only the model_type names the class, it
+// also compares the remaining parts.
 func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
 	have, ok := t.normalizer.(*bertNormalizer)
 	if ok {

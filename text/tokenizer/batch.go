@@ -9,7 +9,8 @@ import (
 
 // Many texts at a time.
 
-// EncodeBatch encodes texts in parallel on all processors. It pads them to a common length if the tokenizer pads.
+// EncodeBatch encodes texts in parallel on all processors. It pads them to a common length if the
+// tokenizer pads.
 func (t *Tokenizer) EncodeBatch(texts []string, opts Options) ([]*Encoding, error) {
 	return t.batch(len(texts), &opts, func(i int) (string, *string) { return texts[i], nil })
 }

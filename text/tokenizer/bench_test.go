@@ -24,8 +24,8 @@ func benchTexts(b *testing.B, dir string) (texts []string, size int64) {
 	return texts, size
 }
 
-// BenchmarkEncode encodes the texts of testdata, short and odd ones; for the speed
-// on ordinary text see scripts/speed.py.
+// BenchmarkEncode encodes the texts of testdata, short and odd ones; for the speed on ordinary text
+// see scripts/speed.py.
 func BenchmarkEncode(b *testing.B) {
 	for _, name := range []string{"bert", "gpt2", "qwen3", "llama-untied", "xlm-roberta"} {
 		dir := filepath.Join("testdata", name)

@@ -1,7 +1,7 @@
 package tokenizer
 
-// Tokens that the files next to tokenizer.json name: each becomes an added token, with the flags that these files
-// state.
+// Tokens that the files next to tokenizer.json name: each becomes an added token, with the flags
+// that these files state.
 
 import (
 	"fmt"
@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// withRoles returns the tokens with a role: the usual roles first, then the roles that only this folder has.
+// withRoles returns the tokens with a role: the usual roles first, then the roles that only this
+// folder has.
 func (s *settings) withRoles() []AddedToken {
 	var list []AddedToken
 	for _, role := range roles {
@@ -27,8 +28,8 @@ func (s *settings) withRoles() []AddedToken {
 	return list
 }
 
-// addBeside adds the tokens of the settings to t: first the tokens with ids, which they must get, then the tokens with
-// roles and the extra tokens that are still missing.
+// addBeside adds the tokens of the settings to t: first the tokens with ids, which they must get,
+// then the tokens with roles and the extra tokens that are still missing.
 func (s *settings) addBeside(t *Tokenizer) error {
 	named := s.withRoles()
 	known := map[string]bool{}
@@ -65,8 +66,8 @@ func contains(list []AddedToken, content string) bool {
 	return slices.ContainsFunc(list, func(t AddedToken) bool { return t.Content == content })
 }
 
-// takeAdded adds the tokens of tokenizer.json to the tokens with ids, unless tokenizer_config.json lists all of them.
-// The flags in these lists then hold for tokens with roles as well.
+// takeAdded adds the tokens of tokenizer.json to the tokens with ids, unless tokenizer_config.json
+// lists all of them. The flags in these lists then hold for tokens with roles as well.
 func (s *settings) takeAdded(list []AddedToken) {
 	if s.decoded {
 		return
@@ -98,7 +99,8 @@ func (s *settings) padRole(p *Padding) {
 	s.special["pad_token"], s.Special["pad_token"] = AddedToken{Content: p.Token, Special: true}, p.Token
 }
 
-// notAsWritten returns the error for a folder whose tokenizer.json is not what transformers would use.
+// notAsWritten returns the error for a folder whose tokenizer.json is not what transformers would
+// use.
 func (s *settings) notAsWritten(class, why string) error {
 	return check.Errorf(fault.ErrConfig, "tokenizer.json is not what transformers would use: its class %s takes the vocabulary and builds the rest itself, and %s. "+
 		"Set the option TokenizerAsWritten (-tokenizer-as-written of the command) to use tokenizer.json as it is", class, why)

@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// besideCase is a folder of testdata with other files beside its tokenizer.json, and what transformers
-// gives; scripts/configs/files_tokenizers.py -write wrote them.
+// besideCase is a folder of testdata with other files beside its tokenizer.json, and what
+// transformers gives; scripts/configs/files_tokenizers.py -write wrote them.
 type besideCase struct {
 	Folder string                     `json:"folder"`
 	Files  map[string]json.RawMessage `json:"files"`
@@ -37,7 +37,8 @@ func (c *besideCase) fsys(tb testing.TB) fs.FS {
 // withoutRule are the classes that no rule builds, and one that builds nothing of this vocabulary.
 var withoutRule = []string{"EsmcTokenizer", "LukeTokenizer", "MBart50Tokenizer", "MLukeTokenizer", "NougatTokenizer", "SeamlessM4TTokenizer", "SplinterTokenizer"}
 
-// TestBeside has files beside tokenizer.json, with each class that builds a tokenizer from a vocabulary.
+// TestBeside has files beside tokenizer.json, with each class that builds a tokenizer from a
+// vocabulary.
 func TestBeside(t *testing.T) {
 	data, err := os.ReadFile("testdata/beside.json")
 	if err != nil {
@@ -63,8 +64,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestBesideTokens has folders whose tokens are named beside tokenizer.json alone, or whose class is that of
-// another file, with transformers' ids.
+// TestBesideTokens has folders whose tokens are named beside tokenizer.json alone, or whose class
+// is that of another file, with transformers' ids.
 func TestBesideTokens(t *testing.T) {
 	for folder, c := range map[string]struct {
 		text string

@@ -83,8 +83,8 @@ func (m *bpe) finish() {
 	}
 }
 
-// useBytes makes the model take raw bytes instead of characters of the byte alphabet. It reports whether the vocabulary
-// has all of these characters; if not, the model does not change.
+// useBytes makes the model take raw bytes instead of characters of the byte alphabet. It reports
+// whether the vocabulary has all of these characters; if not, the model does not change.
 func (m *bpe) useBytes() bool {
 	if m.prefix != "" || m.suffix != "" {
 		return false
@@ -169,8 +169,8 @@ func (m *bpe) word(w *work, start, end int32) error {
 	return nil
 }
 
-// characters begins a word with the ids of its characters. A character without an id becomes the tokens of its bytes,
-// the unknown token, or nothing.
+// characters begins a word with the ids of its characters. A character without an id becomes the
+// tokens of its bytes, the unknown token, or nothing.
 func (m *bpe) characters(s *bpeScratch, text []byte) error {
 	unknown := int32(0) // length of the text of a pending unknown token
 	flush := func() {
@@ -224,8 +224,8 @@ func (m *bpe) characters(s *bpeScratch, text []byte) error {
 	return nil
 }
 
-// addBytes adds the tokens of bytes if each byte has one. As in Hugging Face's library, a pending unknown token comes
-// after them.
+// addBytes adds the tokens of bytes if each byte has one. As in Hugging Face's library, a pending
+// unknown token comes after them.
 func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 	if m.bytes == nil {
 		return false
@@ -241,7 +241,8 @@ func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 	return true
 }
 
-// mergesAtMost returns how many merges an array can have: by its commas, whose number a long string may only claim, and by its length.
+// mergesAtMost returns how many merges an array can have: by its commas, whose number a long string
+// may only claim, and by its length.
 func mergesAtMost(in value) int {
 	commas := bytes.Count(in, []byte{','})
 	if first := bytes.TrimLeft(in[1:], " \t\r\n"); first[0] == '"' {
@@ -250,7 +251,8 @@ func mergesAtMost(in value) int {
 	return min(commas/2+1, len(in)/len(`["a","b"],`)+1)
 }
 
-// parseMerges reads merges as pairs, or in the form that was written before 2024: as strings with a space.
+// parseMerges reads merges as pairs, or in the form that was written before 2024: as strings with a
+// space.
 func parseMerges(in value, m *bpe) error {
 	if len(in) == 0 || in[0] != '[' {
 		return fmt.Errorf("%w: model.merges must be an array", fault.ErrFormat)

@@ -1,7 +1,7 @@
 package tokenizer
 
-// Tokenizers that a class of transformers builds from the vocabulary of tokenizer.json. The rules of the classes are in
-// rules.go and rulespieces.go.
+// Tokenizers that a class of transformers builds from the vocabulary of tokenizer.json. The rules
+// of the classes are in rules.go and rulespieces.go.
 
 import (
 	"bytes"
@@ -66,7 +66,8 @@ func (s *settings) rebuild(class string, f *file) (*Tokenizer, error) {
 	return t, b.finish(t)
 }
 
-// tokenizer returns the tokenizer without added tokens. It has the vocabulary and the merges of the file.
+// tokenizer returns the tokenizer without added tokens. It has the vocabulary and the merges of the
+// file.
 func (b *building) tokenizer(f *file) (*Tokenizer, error) {
 	vocab, merges := b.model.fields["vocab"], b.model.fields["merges"]
 	if len(vocab) > 0 && vocab[0] == '[' && b.kind != "Unigram" {
@@ -92,8 +93,8 @@ func (b *building) tokenizer(f *file) (*Tokenizer, error) {
 	return parseFile(g.root, g.model, &f.source)
 }
 
-// inherit completes t, the tokenizer as written. The class has no constructor: it takes the file as it is, and inherits
-// the tokens and the ends of another class.
+// inherit completes t, the tokenizer as written. The class has no constructor: it takes the file as
+// it is, and inherits the tokens and the ends of another class.
 func (s *settings) inherit(class string, f *file, t *Tokenizer) error {
 	b, err := s.building(class, f)
 	if err != nil {
@@ -127,7 +128,8 @@ func (b *building) defaultRoles() {
 	}
 }
 
-// json returns the tokenizer.json of the tokenizer that the class builds, without added tokens, vocabulary and merges.
+// json returns the tokenizer.json of the tokenizer that the class builds, without added tokens,
+// vocabulary and merges.
 func (b *building) json(root *object) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `{"model":{"type":%q`, b.kind)

@@ -7,17 +7,17 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// The bytes of tokens, for callers that must know what a token adds to a text before they
-// choose it.
+// The bytes of tokens, for callers that must know what a token adds to a text before they choose
+// it.
 
 // mostHoles bounds how many ids without a token TokenBytes visits.
 const mostHoles = 1 << 16
 
-// TokenBytes returns, by id, the bytes that each token adds to a text. These may be half a character. They are empty
-// for special tokens and for ids that no token has. Joined over the tokens of a text, they are what Decode returns
-// without special tokens, with two exceptions: Decode may remove a space at the beginning, and replaces bytes that are
-// not UTF-8. TokenBytes fails for decoders with which the bytes of a token depend on its neighbours, such as
-// WordPiece's.
+// TokenBytes returns, by id, the bytes that each token adds to a text. These may be half a
+// character. They are empty for special tokens and for ids that no token has. Joined over the
+// tokens of a text, they are what Decode returns without special tokens, with two exceptions:
+// Decode may remove a space at the beginning, and replaces bytes that are not UTF-8. TokenBytes
+// fails for decoders with which the bytes of a token depend on its neighbours, such as WordPiece's.
 func (t *Tokenizer) TokenBytes() ([][]byte, error) {
 	spell, err := spelling(t.decoder)
 	if err != nil {
@@ -38,8 +38,9 @@ func (t *Tokenizer) TokenBytes() ([][]byte, error) {
 	return all, nil
 }
 
-// SpellToken returns the bytes of one token as in TokenBytes, or the text of a special token, for display in a list of
-// tokens. It returns nil for an id that no token has, and the token as in the vocabulary where TokenBytes fails.
+// SpellToken returns the bytes of one token as in TokenBytes, or the text of a special token, for
+// display in a list of tokens. It returns nil for an id that no token has, and the token as in the
+// vocabulary where TokenBytes fails.
 func (t *Tokenizer) SpellToken(id int) []byte {
 	s, ok := t.Token(id)
 	if !ok {

@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestTokenBytes: the bytes of random tokens, joined, are the text that Decode gives, except for a space at its beginning.
+// TestTokenBytes: the bytes of random tokens, joined, are the text that Decode gives, except for a
+// space at its beginning.
 func TestTokenBytes(t *testing.T) {
 	for name, spells := range map[string]bool{"gpt2": true, "llama-untied": true, "llama-rope3-new": true, "gemma2": true, "qwen2": true, "qwen3": true, "t5": true, "xlm-roberta": true,
 		"roberta": true, "whisper": true, "bert": false, "mpnet": false} {

@@ -13,8 +13,8 @@ const (
 	cacheFilter = 3  // words of at most so many bytes are not cached
 )
 
-// wordCache keeps the last word of each hash. It needs no lock: entries do not change, and a slot holds either a whole
-// entry or nil.
+// wordCache keeps the last word of each hash. It needs no lock: entries do not change, and a slot
+// holds either a whole entry or nil.
 type wordCache struct {
 	seed  maphash.Seed
 	slots [cacheSlots]atomic.Pointer[cachedWord]

@@ -31,9 +31,8 @@ type testCase struct {
 	DecodedSpecial *string  `json:"decoded_special"`
 }
 
-// caseFolders are those of testdata, among them the combinations of parts that
-// scripts/parts.py made and the SentencePiece models of scripts/pieces.py, or of the
-// directory in AVOFORMER_HF.
+// caseFolders are those of testdata, among them the combinations of parts that scripts/parts.py
+// made and the SentencePiece models of scripts/pieces.py, or of the directory in AVOFORMER_HF.
 func caseFolders(tb testing.TB) []string {
 	root := os.Getenv("AVOFORMER_HF")
 	if root == "" {

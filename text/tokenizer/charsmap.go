@@ -11,10 +11,10 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// charsmap maps strings to strings with a double-array trie (Darts). Its values are positions in a list of strings that
-// end with a zero byte. As in Hugging Face's library, a grapheme shorter than six bytes is looked up first: the
-// shortest prefix that the map knows decides for the whole grapheme. All other graphemes are mapped character by
-// character.
+// charsmap maps strings to strings with a double-array trie (Darts). Its values are positions in a
+// list of strings that end with a zero byte. As in Hugging Face's library, a grapheme shorter than
+// six bytes is looked up first: the shortest prefix that the map knows decides for the whole
+// grapheme. All other graphemes are mapped character by character.
 type charsmap struct {
 	units []uint32
 	text  []byte

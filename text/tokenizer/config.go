@@ -21,7 +21,8 @@ func (t *Tokenizer) Config() Config { return t.config }
 // noLimit is the smallest model_max_length that means no limit.
 const noLimit = 1e9
 
-// readSettings reads tokenizer_config.json, in which other replaces some fields, and the files next to it.
+// readSettings reads tokenizer_config.json, in which other replaces some fields, and the files next
+// to it.
 func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, error) {
 	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}, unsaid: map[string]bool{}, typed: map[string]bool{}, read: map[string]bool{}}
 	s.Special = map[string]string{}
@@ -106,8 +107,8 @@ func (s *settings) readSpecial(o *object) error {
 	return nil
 }
 
-// readNamed reads the tokens with roles that only this folder has. special_tokens_map.json does not override a string
-// in tokenizer_config.json.
+// readNamed reads the tokens with roles that only this folder has. special_tokens_map.json does not
+// override a string in tokenizer_config.json.
 func (s *settings) readNamed(o *object) error {
 	return o.in.each(func(key, v value) error {
 		role, _ := key.text()
@@ -145,8 +146,8 @@ func (s *settings) name(o *object, role string, v value, stays bool) error {
 	return nil
 }
 
-// readExtra reads extra_special_tokens of tokenizer_config.json, a list or an object with roles, and
-// additional_special_tokens, the field's former name.
+// readExtra reads extra_special_tokens of tokenizer_config.json, a list or an object with roles,
+// and additional_special_tokens, the field's former name.
 func (s *settings) readExtra(o *object) error {
 	extra, given := o.fields["extra_special_tokens"]
 	older, olderGiven := o.fields["additional_special_tokens"]
@@ -220,8 +221,8 @@ func (s *settings) tokenList(o *object, field string, v value) ([]AddedToken, er
 	return list, err
 }
 
-// configToken reads a token that is a string or an object. isSpecial is the default of the object's field special. The
-// second result reports whether the object has the field normalized.
+// configToken reads a token that is a string or an object. isSpecial is the default of the object's
+// field special. The second result reports whether the object has the field normalized.
 func configToken(what string, v value, isSpecial bool) (AddedToken, bool, error) {
 	if text, ok := v.text(); ok {
 		return AddedToken{Content: text, Special: true}, false, nil

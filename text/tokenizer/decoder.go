@@ -27,7 +27,8 @@ func (list decoders) decode(tokens []string) []string {
 // maxGrowth bounds the factor by which decoders may lengthen a text.
 const maxGrowth = 1 << 10
 
-// growth returns a bound on the bytes that d makes of one byte, without the bytes that it puts between tokens.
+// growth returns a bound on the bytes that d makes of one byte, without the bytes that it puts
+// between tokens.
 func growth(d decoder) float64 {
 	each := func(content, found int) float64 { return max(1, float64(content)/float64(max(1, found))) }
 	switch d := d.(type) {
@@ -54,7 +55,8 @@ func growth(d decoder) float64 {
 	return 1
 }
 
-// byteLevelDecoder turns the byte alphabet into bytes. A token with any other character stays as it is.
+// byteLevelDecoder turns the byte alphabet into bytes. A token with any other character stays as it
+// is.
 type byteLevelDecoder struct{}
 
 func (byteLevelDecoder) decode(tokens []string) []string {
@@ -65,8 +67,8 @@ func (byteLevelDecoder) decode(tokens []string) []string {
 	return []string{lossy(out)}
 }
 
-// appendBytes appends the bytes that a token spells in the byte alphabet, or the bytes of the token itself if it has
-// other characters.
+// appendBytes appends the bytes that a token spells in the byte alphabet, or the bytes of the token
+// itself if it has other characters.
 func appendBytes(out []byte, token string) []byte {
 	start := len(out)
 	for _, r := range token {
@@ -79,8 +81,8 @@ func appendBytes(out []byte, token string) []byte {
 	return out
 }
 
-// lossy replaces bytes that are not UTF-8 with U+FFFD, one for each maximal part of a character. The Unicode Standard
-// recommends this (section 3.9), and Rust does it.
+// lossy replaces bytes that are not UTF-8 with U+FFFD, one for each maximal part of a character.
+// The Unicode Standard recommends this (section 3.9), and Rust does it.
 func lossy(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -99,8 +101,8 @@ func lossy(b []byte) string {
 	return out.String()
 }
 
-// brokenLength returns the length of the incomplete character at the beginning of b: its first byte and the bytes after
-// it that fit.
+// brokenLength returns the length of the incomplete character at the beginning of b: its first byte
+// and the bytes after it that fit.
 func brokenLength(b []byte) int {
 	lo, hi := byte(0x80), byte(0xBF) // the range of the second byte
 	switch c := b[0]; {
@@ -123,7 +125,8 @@ func brokenLength(b []byte) int {
 	return n
 }
 
-// wordPieceDecoder joins continuations to the token before, and puts a space before every other token.
+// wordPieceDecoder joins continuations to the token before, and puts a space before every other
+// token.
 type wordPieceDecoder struct {
 	prefix  string
 	cleanup bool
@@ -151,7 +154,8 @@ var cleanUps = [][2]string{
 	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
 }
 
-// CleanUp removes the spaces that tokenizing English inserts, like clean_up_tokenization of transformers.
+// CleanUp removes the spaces that tokenizing English inserts, like clean_up_tokenization of
+// transformers.
 func CleanUp(s string) string {
 	if !strings.Contains(s, " ") {
 		return s
@@ -192,8 +196,8 @@ func (d bpeDecoder) decode(tokens []string) []string {
 	return tokens
 }
 
-// byteFallbackDecoder joins successive tokens such as <0x0A>. If they are not UTF-8 together, each of them becomes
-// U+FFFD.
+// byteFallbackDecoder joins successive tokens such as <0x0A>. If they are not UTF-8 together, each
+// of them becomes U+FFFD.
 type byteFallbackDecoder struct{}
 
 func (byteFallbackDecoder) decode(tokens []string) []string {
@@ -215,7 +219,8 @@ func (byteFallbackDecoder) decode(tokens []string) []string {
 	return out
 }
 
-// appendRow appends successive bytes as one string if they are UTF-8, and otherwise U+FFFD for each byte.
+// appendRow appends successive bytes as one string if they are UTF-8, and otherwise U+FFFD for each
+// byte.
 func appendRow(out []string, row []byte) []string {
 	if utf8.Valid(row) && len(row) > 0 {
 		return append(out, string(row))

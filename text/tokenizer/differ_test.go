@@ -7,8 +7,9 @@ import (
 	"testing/fstest"
 )
 
-// TestWarningsOfClasses: a folder whose class builds another tokenizer than its tokenizer.json is opens with a warning that names the class, and one
-// whose class builds the same tokenizer, or that is opened as it is written, without one.
+// TestWarningsOfClasses: a folder whose class builds another tokenizer than its tokenizer.json is
+// opens with a warning that names the class, and one whose class builds the same tokenizer, or that
+// is opened as it is written, without one.
 func TestWarningsOfClasses(t *testing.T) {
 	for _, c := range []struct{ folder, config, warn string }{
 		{"qwen2", `{"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": false}`, "the class GPT2Tokenizer builds"},
@@ -40,7 +41,8 @@ func TestWarningsOfClasses(t *testing.T) {
 	}
 }
 
-// TestWarningOfScores: pieces whose scores have another order than their ids give a warning, with classes that merge by ids.
+// TestWarningOfScores: pieces whose scores have another order than their ids give a warning, with
+// classes that merge by ids.
 func TestWarningOfScores(t *testing.T) {
 	data, err := os.ReadFile("testdata/pieces/LlamaTokenizer-bpe/tokenizer.model")
 	if err != nil {

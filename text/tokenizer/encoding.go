@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// Encoding is the tokens of a text, or of a pair of texts. All slices that are not nil have the same length.
+// Encoding is the tokens of a text, or of a pair of texts. All slices that are not nil have the
+// same length.
 type Encoding struct {
 	IDs       []int
 	TypeIDs   []int    // the text that a token belongs to, as the post-processor counts texts
@@ -19,9 +20,9 @@ type Encoding struct {
 	Offsets   []Offset // if Options.Offsets; 0, 0 for special tokens and padding
 	Words     []int    // if Options.Offsets: the index of the piece of the text, -1 for special tokens
 
-	// Overflowing holds the parts that truncation cut off, if Options.Overflow is set. Otherwise Cut is the number of
-	// tokens that were cut off. With CutMore it is a lower bound, since most of a text that is far too long is never
-	// tokenized.
+	// Overflowing holds the parts that truncation cut off, if Options.Overflow is set. Otherwise
+	// Cut is the number of tokens that were cut off. With CutMore it is a lower bound, since most
+	// of a text that is far too long is never tokenized.
 	Overflowing []*Encoding
 	Cut         int
 	CutMore     bool
@@ -39,8 +40,8 @@ type trim struct {
 	one         bool // left is a single character
 }
 
-// Sequence returns the index of the text that the i-th token belongs to: 0, 1, or -1 for the special tokens and padding
-// around the texts.
+// Sequence returns the index of the text that the i-th token belongs to: 0, 1, or -1 for the
+// special tokens and padding around the texts.
 func (e *Encoding) Sequence(i int) int {
 	for _, s := range e.sequences {
 		if i >= s.start && i < s.end {
@@ -127,8 +128,8 @@ func (e *Encoding) clone() *Encoding {
 	return c
 }
 
-// append adds the tokens of f after those of e, without overflowing parts. As in Hugging Face's library, a text in both
-// keeps only its range in f.
+// append adds the tokens of f after those of e, without overflowing parts. As in Hugging Face's
+// library, a text in both keeps only its range in f.
 func (e *Encoding) append(f *Encoding) {
 	n := len(e.IDs)
 	for _, s := range f.sequences {
@@ -147,8 +148,8 @@ func (e *Encoding) append(f *Encoding) {
 	e.CutMore = e.CutMore || f.CutMore
 }
 
-// join concatenates parts. Each overflowing part of one of them is combined with every other part, and with every
-// overflowing part of these.
+// join concatenates parts. Each overflowing part of one of them is combined with every other part,
+// and with every overflowing part of these.
 func join(parts []*Encoding) *Encoding {
 	out := &Encoding{IDs: []int{}, TypeIDs: []int{}, Special: []bool{}, Attention: []bool{}}
 	for _, p := range parts {
@@ -189,12 +190,14 @@ type Options struct {
 	Tokens    bool    // fill Tokens
 	Offsets   Offsets // fill Offsets and Words
 	Overflow  bool    // fill Overflowing
-	// Literal are contents of added tokens that are text where the text has a LiteralMark behind the character with which they would begin.
-	// With Literal, even an empty one, marks are left out of the text; offsets are those without them.
+	// Literal are contents of added tokens that are text where the text has a LiteralMark behind
+	// the character with which they would begin. With Literal, even an empty one, marks are left
+	// out of the text; offsets are those without them.
 	Literal []string
 }
 
-// LiteralMark is a character that Unicode has set aside for marks within a program, which no text has.
+// LiteralMark is a character that Unicode has set aside for marks within a program, which no text
+// has.
 const LiteralMark = '\ufdd0'
 
 // The units of offsets.

@@ -68,8 +68,8 @@ func ExampleStream() {
 	// "on" "e" " " "" "" "東" ""
 }
 
-// A tokenizer comes from a folder, a file system, the text of a tokenizer.json, or a GGUF file, here one whose
-// tokenizer is Llama's.
+// A tokenizer comes from a folder, a file system, the text of a tokenizer.json, or a GGUF file,
+// here one whose tokenizer is Llama's.
 func ExampleFromGGUF() {
 	f, err := gguf.Open("../../models/testdata/gguf/llama/f32.gguf")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// finder finds strings in a text. It reads the text from its end, with a trie of the reversed strings, and so finds the
-// longest string that begins at each position.
+// finder finds strings in a text. It reads the text from its end, with a trie of the reversed
+// strings, and so finds the longest string that begins at each position.
 type finder struct {
 	strings []string // "" entries are never found
 	trie    *trie
@@ -99,8 +99,8 @@ func (f *finder) next(node int32, b byte) int32 {
 	}
 }
 
-// appendAll appends the positions in text where a string begins, from the last to the first, each with the longest
-// string that begins there.
+// appendAll appends the positions in text where a string begins, from the last to the first, each
+// with the longest string that begins there.
 func (f *finder) appendAll(places []found, text []byte) []found {
 	if f.trie == nil {
 		return places

@@ -23,8 +23,8 @@ func open(tb testing.TB, name string) *Tokenizer {
 	return t
 }
 
-// fuzzTexts encodes and decodes texts with a folder's tokenizer, and checks what
-// holds for every text.
+// fuzzTexts encodes and decodes texts with a folder's tokenizer, and checks what holds for every
+// text.
 func fuzzTexts(f *testing.F, names ...string) {
 	for _, s := range []string{"", " ", "Hello, world!", "a\u0300\u0301 e\u0301", "<s>[MASK]<|endoftext|>", "\xff\xfe a\x80",
 		"東京 \u1112\u1161\u11ab", strings.Repeat("a", 300), strings.Repeat("\u0300", 50), "👩‍👩‍👧 🇫🇷\r\n", "▁▁ Ġ <0x41>"} {

@@ -54,8 +54,8 @@ type ggufVocab struct {
 	err    error
 }
 
-// FromGGUF returns the tokenizer that a GGUF file holds. It supports the tokenizer models gpt2, llama, gemma4, bert and
-// t5.
+// FromGGUF returns the tokenizer that a GGUF file holds. It supports the tokenizer models gpt2,
+// llama, gemma4, bert and t5.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) { return Opening{}.fromGGUF(f, "") }
 
 // fromGGUF is FromGGUF with these settings. path, that of the file, is for people.
@@ -310,8 +310,9 @@ func (g *ggufVocab) llama() (*Tokenizer, error) {
 	return t, g.around(t, true)
 }
 
-// gemma4 merges whole texts, in which spaces are ▁, by the ranks in the file. Characters that are not in the vocabulary
-// become the tokens of their bytes. As in llama.cpp, texts begin with bos even if the file says otherwise.
+// gemma4 merges whole texts, in which spaces are ▁, by the ranks in the file. Characters that are
+// not in the vocabulary become the tokens of their bytes. As in llama.cpp, texts begin with bos
+// even if the file says otherwise.
 func (g *ggufVocab) gemma4() (*Tokenizer, error) {
 	c := bpeConfig{fuseUnknown: true, byteFallback: slices.Contains(g.types, pieceByte)}
 	c.unknown, _ = g.special("unknown")
@@ -371,7 +372,8 @@ func (g *ggufVocab) t5() (*Tokenizer, error) {
 	return t, err
 }
 
-// beginsToo reports whether texts of the tokenizer model t5 also begin with a token, as in XLM-RoBERTa.
+// beginsToo reports whether texts of the tokenizer model t5 also begin with a token, as in
+// XLM-RoBERTa.
 func (g *ggufVocab) beginsToo() bool { return g.bool("add_bos_token", false) }
 
 // charsmap returns the character map, which files hold as unsigned or signed bytes.

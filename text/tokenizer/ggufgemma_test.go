@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// TestGemma4GGUF opens the vocabulary of a Gemma as a GGUF file of the model gemma4 and as tokenizer.json: texts have the same ids, and
-// these the same texts.
+// TestGemma4GGUF opens the vocabulary of a Gemma as a GGUF file of the model gemma4 and as
+// tokenizer.json: texts have the same ids, and these the same texts.
 func TestGemma4GGUF(t *testing.T) {
 	t.Parallel()
 	var file map[string]json.RawMessage

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// unigram returns a Unigram tokenizer with the given pieces, of which made has the tables or gets them.
+// unigram returns a Unigram tokenizer with the given pieces, of which made has the tables or gets
+// them.
 func (m *spmModel) unigram(pieces []spmPiece, unknown string, made *source) (*Tokenizer, error) {
 	tokens, scores := make([]string, 0, len(pieces)), make([]float64, 0, len(pieces))
 	id := -1
@@ -58,7 +59,8 @@ func spaced(m *bpe, prefix bool) *Tokenizer {
 	return t
 }
 
-// bytePieces decodes pieces, of which some are single bytes. If prefix is set, it removes the space at the beginning.
+// bytePieces decodes pieces, of which some are single bytes. If prefix is set, it removes the space
+// at the beginning.
 func bytePieces(prefix bool) decoder {
 	list := decoders{replaceDecoder{literal(string(space)), " "}, byteFallbackDecoder{}, fuseDecoder{}}
 	if prefix {
@@ -67,8 +69,8 @@ func bytePieces(prefix bool) decoder {
 	return list
 }
 
-// shown converts a piece of a GGUF file's WordPiece vocabulary to the spelling of vocab.txt. In GGUF files a word
-// begins with ▁ and a continuation has no mark.
+// shown converts a piece of a GGUF file's WordPiece vocabulary to the spelling of vocab.txt. In
+// GGUF files a word begins with ▁ and a continuation has no mark.
 func shown(piece string) string {
 	if rest, ok := strings.CutPrefix(piece, string(space)); ok {
 		return rest

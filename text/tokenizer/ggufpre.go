@@ -1,6 +1,7 @@
 package tokenizer
 
-// The pre-tokenizers that tokenizer.ggml.pre of GGUF files names, as llama.cpp's converter writes them.
+// The pre-tokenizers that tokenizer.ggml.pre of GGUF files names, as llama.cpp's converter writes
+// them.
 
 import (
 	"strings"
@@ -40,8 +41,8 @@ const (
 // ggufDefault is for files that name no pre-tokenizer, or "default".
 var ggufDefault = ggufPre{cuts: []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Source, `\p{N}+`, `[0-9][0-9][0-9]`}}
 
-// ggufPres are the pre-tokenizers by name. Some names of llama.cpp are missing on purpose: no model here has the
-// architecture, or llama.cpp and Hugging Face's tokenizers read the name differently.
+// ggufPres are the pre-tokenizers by name. Some names of llama.cpp are missing on purpose: no model
+// here has the architecture, or llama.cpp and Hugging Face's tokenizers read the name differently.
 var ggufPres = func() map[string]ggufPre {
 	list := map[string]ggufPre{"default": ggufDefault}
 	for _, family := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// preFamily is an entry of testdata/pres.json: names that GGUF files give pre-tokenizers, and the parts that tokenizer.json has in
-// models of these families.
+// preFamily is an entry of testdata/pres.json: names that GGUF files give pre-tokenizers, and the
+// parts that tokenizer.json has in models of these families.
 type preFamily struct {
 	Names        []string
 	Normalizer   json.RawMessage
@@ -22,8 +22,8 @@ type preFamily struct {
 	IgnoreMerges bool            `json:"ignore_merges"`
 }
 
-// TestPres opens one vocabulary as a GGUF file with each name of a pre-tokenizer, and as a tokenizer.json with the parts of that family: texts
-// have the same ids.
+// TestPres opens one vocabulary as a GGUF file with each name of a pre-tokenizer, and as a
+// tokenizer.json with the parts of that family: texts have the same ids.
 func TestPres(t *testing.T) {
 	t.Parallel()
 	var families []preFamily
@@ -132,7 +132,8 @@ func decodeFile(t *testing.T, path string, to any) {
 	}
 }
 
-// TestEndsAreControl wants the tokens that end a turn to be found in texts of a file that does not say of which type its tokens are.
+// TestEndsAreControl wants the tokens that end a turn to be found in texts of a file that does not
+// say of which type its tokens are.
 func TestEndsAreControl(t *testing.T) {
 	t.Parallel()
 	var file map[string]json.RawMessage

@@ -1,14 +1,16 @@
 package tokenizer
 
-// Truncation of long texts: if few tokens are kept, the text is cut at a seam and the rest is not tokenized.
+// Truncation of long texts: if few tokens are kept, the text is cut at a seam and the rest is not
+// tokenized.
 
 import "unicode/utf8"
 
 // longText is the size in bytes of the shortest text of which at first only a part is tokenized.
 var longText = 1 << 15
 
-// both encodes one text or two without special tokens. If truncation keeps at most limit tokens, the encoding may be
-// only a part of a text, with more than limit tokens. CutMore then reports this.
+// both encodes one text or two without special tokens. If truncation keeps at most limit tokens,
+// the encoding may be only a part of a text, with more than limit tokens. CutMore then reports
+// this.
 func (t *Tokenizer) both(first string, second *string, limit int, opts *Options) (e, f *Encoding, err error) {
 	c := t.truncation
 	part := func(text string, typeID, more int) (*Encoding, error) {
@@ -37,8 +39,8 @@ func (t *Tokenizer) both(first string, second *string, limit int, opts *Options)
 	return e, f, err
 }
 
-// part encodes a text, or only as much of its beginning as has more than the given number of tokens. If left is set, it
-// encodes the end of the text.
+// part encodes a text, or only as much of its beginning as has more than the given number of
+// tokens. If left is set, it encodes the end of the text.
 func (t *Tokenizer) part(text string, typeID, tokens int, left bool, opts *Options) (*Encoding, error) {
 	if left && opts.Offsets != NoOffsets { // words are numbered from the beginning of the text
 		return t.one(text, typeID, opts)
@@ -69,8 +71,8 @@ func (t *Tokenizer) head(text string, typeID, size int, opts *Options) (*Encodin
 	return t.one(text[:end], typeID, opts)
 }
 
-// tail encodes about size bytes at the end of text, without the tokens before a second seam: a tokenizer treats the
-// beginning of a text differently from a seam.
+// tail encodes about size bytes at the end of text, without the tokens before a second seam: a
+// tokenizer treats the beginning of a text differently from a seam.
 func (t *Tokenizer) tail(text string, typeID, size int, opts *Options) (*Encoding, error) {
 	start, ok := t.seam(text, len(text)-size, openSeam)
 	if !ok {
@@ -109,8 +111,8 @@ func (t *Tokenizer) seamKind(a, b rune) seamKind {
 	return kind
 }
 
-// seam returns the first place in text, at or after from, that is a seam of the given kind. It returns false if there
-// is none nearby.
+// seam returns the first place in text, at or after from, that is a seam of the given kind. It
+// returns false if there is none nearby.
 func (t *Tokenizer) seam(text string, from int, kind seamKind) (end int, ok bool) {
 	const far, most = 1 << 16, 64 // bytes to look at, and pairs to try
 	end = from

@@ -49,10 +49,12 @@ func drawText(rng *rand.Rand, tok *Tokenizer, n int) string {
 	return b.String()
 }
 
-// neverInPart are folders whose normalizers or pieces reach over any place, as far as seam.go can tell.
+// neverInPart are folders whose normalizers or pieces reach over any place, as far as seam.go can
+// tell.
 var neverInPart = []string{"002-gpt2-hub", "003-gemma2", "011-llama-rope3-new", "017-whisper", "PreTrainedTokenizerFast-roles", "RemBertTokenizer-unigram", "TokenizersBackend-characters", "XLNetTokenizer-unigram"}
 
-// TestPart: whatever is cut off, and how, a text that is tokenized in part has the encoding of the whole.
+// TestPart: whatever is cut off, and how, a text that is tokenized in part has the encoding of the
+// whole.
 func TestPart(t *testing.T) {
 	folders := caseFolders(t)
 	for _, dir := range folders {
@@ -101,8 +103,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestSeams: at each place of a text that is a seam, the tokens before it are those of the text up to there, and after
-// one that is sealed those of the text from anywhere before.
+// TestSeams: at each place of a text that is a seam, the tokens before it are those of the text up
+// to there, and after one that is sealed those of the text from anywhere before.
 func TestSeams(t *testing.T) {
 	folders := caseFolders(t)
 	for _, dir := range folders {

@@ -1,7 +1,8 @@
 package tokenizer
 
-// The ids of tokens: a table of hashes, since a map of strings takes most of the time of opening a large vocabulary. It has no pointers, so
-// that it can lie in a file that is mapped, and the collector does not read it.
+// The ids of tokens: a table of hashes, since a map of strings takes most of the time of opening a
+// large vocabulary. It has no pointers, so that it can lie in a file that is mapped, and the
+// collector does not read it.
 
 import (
 	"encoding/binary"
@@ -82,7 +83,8 @@ func (x *index) at(hash uint32, text []byte) *slot {
 	}
 }
 
-// set sets the id of a string. It returns its place in the list, and whether it is the first one of this string.
+// set sets the id of a string. It returns its place in the list, and whether it is the first one of
+// this string.
 func (x *index) set(text []byte, id uint32) (place int, first bool) {
 	return x.setHashed(x.hash(text), text, id)
 }
@@ -141,14 +143,15 @@ func (x *index) fit() {
 	}
 }
 
-// finds looks up many texts step by step, so that the processor waits for the memory of many at a time.
+// finds looks up many texts step by step, so that the processor waits for the memory of many at a
+// time.
 type finds struct {
 	hashes []uint32
 	slots  []slot
 }
 
-// look sets hashes to those of texts, and slots to those at the places of the hashes. Each text ends where ends says, and begins where the one before
-// ends.
+// look sets hashes to those of texts, and slots to those at the places of the hashes. Each text
+// ends where ends says, and begins where the one before ends.
 func (f *finds) look(x *index, texts []byte, ends []int32) {
 	f.hashes, f.slots = f.hashes[:0], f.slots[:0]
 	from := int32(0)

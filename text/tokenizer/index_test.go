@@ -81,7 +81,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestSource: what a class builds of a file is what the same file says when it is read by itself, whatever was read before with other options.
+// TestSource: what a class builds of a file is what the same file says when it is read by itself,
+// whatever was read before with other options.
 func TestSource(t *testing.T) {
 	vocab := map[string]int{"a": 0, "b": 1, "ab": 2, "##b": 3, "a##b": 4, "▁": 5, "▁a": 6, "a▁": 7, "<unk>": 8}
 	ids, err := json.Marshal(vocab)

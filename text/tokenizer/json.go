@@ -1,7 +1,8 @@
 package tokenizer
 
-// A JSON reader as strict as Rust's serde_json, which reads Hugging Face's files: no lone surrogates, no invalid UTF-8,
-// the same rounding of numbers. The file also has a writer for parts of tokenizer.json.
+// A JSON reader as strict as Rust's serde_json, which reads Hugging Face's files: no lone
+// surrogates, no invalid UTF-8, the same rounding of numbers. The file also has a writer for parts
+// of tokenizer.json.
 
 import (
 	"bytes"
@@ -19,7 +20,8 @@ type value []byte
 
 const maxDepth = 128
 
-// spans are the lengths of the large groups of a text, by the bytes from their beginnings to the end of the text.
+// spans are the lengths of the large groups of a text, by the bytes from their beginnings to the
+// end of the text.
 type spans map[int]int
 
 // large is from how many bytes on a group is one of spans.
@@ -259,8 +261,8 @@ func (c *checker) number() error {
 
 func (v value) isNull() bool { return len(v) == 0 || v[0] == 'n' }
 
-// each calls f with the members of an object, or with the elements of an array and a nil key. It stops at the first
-// error.
+// each calls f with the members of an object, or with the elements of an array and a nil key. It
+// stops at the first error.
 func (v value) each(f func(key, v value) error) error { return v.eachOf(nil, f) }
 
 // eachOf is each for a value of a text whose spans are known: large groups are not read.

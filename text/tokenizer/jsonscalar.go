@@ -24,7 +24,8 @@ func (v value) uint32() (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// float returns a number with serde_json's rounding: as many digits as fit in 64 bits, times a power of ten.
+// float returns a number with serde_json's rounding: as many digits as fit in 64 bits, times a
+// power of ten.
 func (v value) float() (float64, bool) {
 	if len(v) == 0 || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
 		return 0, false

@@ -24,8 +24,8 @@ func parse(tb testing.TB, fields string) *Tokenizer {
 	return tok
 }
 
-// TestNormalizersWithoutEnd: steps that double the text end with an error, and short texts
-// are encoded as long as they stay short.
+// TestNormalizersWithoutEnd: steps that double the text end with an error, and short texts are
+// encoded as long as they stay short.
 func TestNormalizersWithoutEnd(t *testing.T) {
 	const twice = `{"type":"Replace","pattern":{"String":"a"},"content":"aa"}`
 	tok := parse(t, `"normalizer":{"type":"Sequence","normalizers":[`+strings.Repeat(twice+",", 39)+twice+`]},`)
@@ -101,9 +101,9 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestAddedTokensScale: texts that nearly hold a long token, or white space that tokens
-// take, are no slower than other texts by more than the machine's moods. What looked again
-// from each place would take minutes.
+// TestAddedTokensScale: texts that nearly hold a long token, or white space that tokens take, are
+// no slower than other texts by more than the machine's moods. What looked again from each place
+// would take minutes.
 func TestAddedTokensScale(t *testing.T) {
 	token := func(id int, content string, strip string) string {
 		return fmt.Sprintf(`{"id":%d,"content":%q,"single_word":false,"lstrip":%t,"rstrip":%t,"normalized":%t,"special":false}`,

@@ -18,8 +18,9 @@ func marked(s string) string {
 	return b.String()
 }
 
-// TestLiteral: with a mark after each character of a text, none of its special tokens is found, in every tokenizer; a text without them has the
-// same tokens and offsets with marks and without; and without marks special tokens are found.
+// TestLiteral: with a mark after each character of a text, none of its special tokens is found, in
+// every tokenizer; a text without them has the same tokens and offsets with marks and without; and
+// without marks special tokens are found.
 func TestLiteral(t *testing.T) {
 	entries, err := os.ReadDir("testdata")
 	if err != nil {
@@ -60,7 +61,8 @@ func TestLiteral(t *testing.T) {
 			if n := countID(encode(text, opts).IDs, id); n != 1 {
 				t.Errorf("%s: %q without a mark is found %d times", entry.Name(), c, n)
 			}
-			// The model itself may have a piece of the same text, as SentencePiece's have; then the token was not found either.
+			// The model itself may have a piece of the same text, as SentencePiece's have; then the
+			// token was not found either.
 			e := encode("a "+marked(c)+" b "+c, opts)
 			if n := countID(e.IDs, id); n != 1 && n != 1+countID(modelOnly(t, tok, "a "+c+" b"), id) {
 				t.Errorf("%s: %q is found %d times, where it is marked once and not marked once", entry.Name(), c, n)

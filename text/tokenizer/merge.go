@@ -55,8 +55,8 @@ type symbol struct {
 	length     int32 // 0 once it has merged into another symbol
 }
 
-// merge is a pair in the queue. Its key is the rank in the upper bits and the position of the first symbol in the lower
-// ones.
+// merge is a pair in the queue. Its key is the rank in the upper bits and the position of the first
+// symbol in the lower ones.
 type merge struct {
 	key uint64
 	id  uint32
@@ -67,8 +67,8 @@ func (s *bpeScratch) add(id uint32, length int32) {
 	s.symbols = append(s.symbols, symbol{id, n - 1, n + 1, length})
 }
 
-// mergeAll merges the leftmost pair with the lowest rank until no pair is left. It takes O(n log n) steps for n
-// symbols.
+// mergeAll merges the leftmost pair with the lowest rank until no pair is left. It takes O(n log n)
+// steps for n symbols.
 func (s *bpeScratch) mergeAll(merges *mergeTable) {
 	x := s.symbols
 	s.heap = s.heap[:0]
@@ -85,8 +85,8 @@ func (s *bpeScratch) mergeAll(merges *mergeTable) {
 			continue
 		}
 		right := &x[left.next]
-		// The pair may have changed since it was queued. Hugging Face's library only compares the result, so a pair of
-		// another rank with the same result still merges.
+		// The pair may have changed since it was queued. Hugging Face's library only compares the
+		// result, so a pair of another rank with the same result still merges.
 		if v, ok := merges.get(left.id, right.id); !ok || v.id != top.id {
 			continue
 		}

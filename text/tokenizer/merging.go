@@ -1,6 +1,7 @@
 package tokenizer
 
-// This file adds the merges of a file to a model. One goroutine reads their texts in blocks; the other goroutines look up the ids of a block.
+// This file adds the merges of a file to a model. One goroutine reads their texts in blocks; the
+// other goroutines look up the ids of a block.
 
 import (
 	"cmp"
@@ -14,7 +15,8 @@ import (
 // mergesAtOnce is how many merges a block has.
 const mergesAtOnce = 1 << 10
 
-// merging makes the table of merges of a vocabulary, which must not change meanwhile. Of several merges of a pair the last one counts.
+// merging makes the table of merges of a vocabulary, which must not change meanwhile. Of several
+// merges of a pair the last one counts.
 type merging struct {
 	v       *vocabulary
 	prefix  int // bytes that the second token loses
@@ -27,7 +29,8 @@ type merging struct {
 	err     error       // the first one
 }
 
-// mergeBlock has the texts of some merges, each with the first token and then the second, and their results.
+// mergeBlock has the texts of some merges, each with the first token and then the second, and their
+// results.
 type mergeBlock struct {
 	texts  []byte
 	ends   []int32 // of the texts
@@ -40,7 +43,8 @@ type mergeBlock struct {
 	finds  finds
 }
 
-// newMerging prepares for at most n merges. parts says whether the caller needs g.parts. The caller calls done.
+// newMerging prepares for at most n merges. parts says whether the caller needs g.parts. The caller
+// calls done.
 func newMerging(v *vocabulary, prefix string, parts bool, n int) *merging {
 	g := &merging{v: v, prefix: len(prefix), table: newMergeTable(n), work: make(chan *mergeBlock, 16), parts: parts}
 	threads := max(1, min(runtime.GOMAXPROCS(0), 4))
@@ -126,7 +130,8 @@ func (g *merging) take() {
 	g.parts = g.parts && b.parts
 }
 
-// done waits until all merges are in the table. It returns the error of the first merge that is wrong.
+// done waits until all merges are in the table. It returns the error of the first merge that is
+// wrong.
 func (g *merging) done() error {
 	g.send()
 	for len(g.pending) > 0 {

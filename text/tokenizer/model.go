@@ -88,7 +88,8 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 	return v, err
 }
 
-// A setter sets the ids of many tokens. It asks for the memory of many slots at a time, for which the processor would wait each time otherwise.
+// A setter sets the ids of many tokens. It asks for the memory of many slots at a time, for which
+// the processor would wait each time otherwise.
 type setter struct {
 	v     *vocabulary
 	texts []byte
@@ -130,7 +131,8 @@ func (v *vocabulary) forget() {
 	}
 }
 
-// settle gives ids a place that were far apart only while the vocabulary was small, as in files that are not in the order of ids.
+// settle gives ids a place that were far apart only while the vocabulary was small, as in files
+// that are not in the order of ids.
 func (v *vocabulary) settle() {
 	for id, token := range v.sparse {
 		if int(id) > 2*v.size()+1<<16 {
@@ -164,8 +166,8 @@ func (m *wordLevel) tokenize(w *work, start, end int32) error {
 	return nil
 }
 
-// wordPiece takes the longest token at the beginning of a word, then the longest continuation, and so on. A word that
-// does not divide into tokens this way is unknown.
+// wordPiece takes the longest token at the beginning of a word, then the longest continuation, and
+// so on. A word that does not divide into tokens this way is unknown.
 type wordPiece struct {
 	*vocabulary
 	unknown   string

@@ -37,8 +37,8 @@ func normalizeString(n normalizer, s string) (string, error) {
 	return string(w.text[w.splits[0].start:w.splits[0].end]), nil
 }
 
-// mapRunes rewrites each split character by character. f appends the replacement of r to dst. A text of only ASCII
-// characters for which ascii is set stays as it is.
+// mapRunes rewrites each split character by character. f appends the replacement of r to dst. A
+// text of only ASCII characters for which ascii is set stays as it is.
 func (w *work) mapRunes(ascii *[utf8.RuneSelf]bool, f func(dst []rune, r rune) []rune) {
 	var buf [4]rune
 	w.rewrite(func(s split) bool {
@@ -346,8 +346,8 @@ func (byteChars) normalize(w *work) {
 	})
 }
 
-// byteAlphabet is GPT-2's byte alphabet: printable characters stay as they are, and all other bytes become characters
-// that begin at 256.
+// byteAlphabet is GPT-2's byte alphabet: printable characters stay as they are, and all other bytes
+// become characters that begin at 256.
 var byteAlphabet = func() (alphabet [256]rune) {
 	next := rune(256)
 	for b := range alphabet {
@@ -361,7 +361,8 @@ var byteAlphabet = func() (alphabet [256]rune) {
 	return alphabet
 }()
 
-// alphabetByte returns the inverse of byteAlphabet. It returns -1 for characters outside the alphabet.
+// alphabetByte returns the inverse of byteAlphabet. It returns -1 for characters outside the
+// alphabet.
 func alphabetByte(r rune) int {
 	if r < 0 || r >= 256+68 {
 		return -1

@@ -4,8 +4,8 @@ package tokenizer
 
 import "unicode/utf8"
 
-// wholeCharacters widens offsets to whole characters of text, and limits them to its length: offsets of tokens with
-// more bytes than the text may lie anywhere.
+// wholeCharacters widens offsets to whole characters of text, and limits them to its length:
+// offsets of tokens with more bytes than the text may lie anywhere.
 func wholeCharacters(text string, offsets []Offset) {
 	for i, o := range offsets {
 		start, end := min(o.Start, len(text)), min(o.End, len(text))
@@ -21,8 +21,8 @@ func wholeCharacters(text string, offsets []Offset) {
 	}
 }
 
-// characterAt returns the beginning and the size of the character that contains text[i]. A byte that is not UTF-8
-// counts as a character.
+// characterAt returns the beginning and the size of the character that contains text[i]. A byte
+// that is not UTF-8 counts as a character.
 func characterAt(text string, i int) (start, size int) {
 	for start = i; start > max(0, i-utf8.UTFMax); start-- {
 		if start < len(text) && utf8.RuneStart(text[start]) {
@@ -38,8 +38,8 @@ func characterAt(text string, i int) (start, size int) {
 	return i, size
 }
 
-// countCharacters converts offsets from bytes of text to characters. Offsets beyond the text become the same as in
-// Hugging Face's library.
+// countCharacters converts offsets from bytes of text to characters. Offsets beyond the text become
+// the same as in Hugging Face's library.
 func countCharacters(text string, offsets []Offset) {
 	c := characterCounter{text: text}
 	for i, o := range offsets {
@@ -55,8 +55,8 @@ func countCharacters(text string, offsets []Offset) {
 	}
 }
 
-// characterCounter counts the characters before positions in a text. It is fastest for ascending positions.
-// Otherwise it starts from the nearest mark.
+// characterCounter counts the characters before positions in a text. It is fastest for ascending
+// positions. Otherwise it starts from the nearest mark.
 type characterCounter struct {
 	text  string
 	at    position

@@ -30,8 +30,8 @@ func TestByteOffsetsAreWhole(t *testing.T) {
 	}
 }
 
-// TestSpaceAtStart compares with the offsets of Hugging Face's tokenizers where text begins
-// with space, one of which the tokenizer may have put there itself.
+// TestSpaceAtStart compares with the offsets of Hugging Face's tokenizers where text begins with
+// space, one of which the tokenizer may have put there itself.
 func TestSpaceAtStart(t *testing.T) {
 	for _, x := range []struct {
 		text         string

@@ -19,10 +19,12 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// Open reads the tokenizer of a folder: tokenizer.json, or one of the forms that it replaced: vocab.txt, vocab.json
-// with merges.txt, a SentencePiece model, Marian's two SentencePiece models, Mistral's tekken.json, a file of tiktoken such as o200k_base.tiktoken, or a GGUF file. In each case it also reads
-// tokenizer_config.json, special_tokens_map.json and added_tokens.json. Instead of a folder, dir may be a GGUF file, or
-// a model's folder in the hub's cache, where refs/main chooses the snapshot.
+// Open reads the tokenizer of a folder: tokenizer.json, or one of the forms that it replaced:
+// vocab.txt, vocab.json with merges.txt, a SentencePiece model, Marian's two SentencePiece models,
+// Mistral's tekken.json, a file of tiktoken such as o200k_base.tiktoken, or a GGUF file. In each
+// case it also reads tokenizer_config.json, special_tokens_map.json and added_tokens.json. Instead
+// of a folder, dir may be a GGUF file, or a model's folder in the hub's cache, where refs/main
+// chooses the snapshot.
 func Open(dir string) (*Tokenizer, error) { return Opening{}.Open(dir) }
 
 // Open opens dir like the function [Open], with these settings.
@@ -48,14 +50,17 @@ func OpenFS(fsys fs.FS) (*Tokenizer, error) { return OpenWith(fsys, nil) }
 type Opening struct {
 	// Fields, each in JSON, override the fields of tokenizer_config.json.
 	Fields map[string]json.RawMessage
-	// AsWritten uses tokenizer.json as it is, like Hugging Face's tokenizers. By default, if transformers' class uses
-	// only the vocabulary of the file, the rest of the tokenizer is built from the fields of tokenizer_config.json.
-	// Tokens that other files name are added in either case.
+	// AsWritten uses tokenizer.json as it is, like Hugging Face's tokenizers. By default, if
+	// transformers' class uses only the vocabulary of the file, the rest of the tokenizer is built
+	// from the fields of tokenizer_config.json. Tokens that other files name are added in either
+	// case.
 	AsWritten bool
-	// Ready, unless empty, is a folder for files with the tables of tokenizers: OpenFS looks there for the one of this tokenizer.json, by its name, size and
-	// time and some of its bytes, or of this GGUF file, by all that it says of its tokenizer, and maps it; if there is none, OpenFS reads the tokenizer and
-	// writes one. A file that cannot be read is not an error, and one that cannot be written is a warning. Only those whom the program trusts may write
-	// there. Other forms of tokenizers have none.
+	// Ready, unless empty, is a folder for files with the tables of tokenizers: OpenFS looks there
+	// for the one of this tokenizer.json, by its name, size and time and some of its bytes, or of
+	// this GGUF file, by all that it says of its tokenizer, and maps it; if there is none, OpenFS
+	// reads the tokenizer and writes one. A file that cannot be read is not an error, and one that
+	// cannot be written is a warning. Only those whom the program trusts may write there. Other
+	// forms of tokenizers have none.
 	Ready string
 	// ReadyCopy reads files of Ready into memory in place of mapping them.
 	ReadyCopy bool
@@ -213,8 +218,8 @@ func (s *settings) complete(t *Tokenizer, roles map[string]string, err error) (*
 	return t, s.addBeside(t)
 }
 
-// classFor returns the class of a folder with tokenizer.json, by its name in the tables. An unknown class reads the
-// file as it is.
+// classFor returns the class of a folder with tokenizer.json, by its name in the tables. An unknown
+// class reads the file as it is.
 func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
 	class, err := s.class(fsys)
 	if err != nil { // the model_type is unknown

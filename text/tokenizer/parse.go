@@ -14,7 +14,8 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// object holds the fields of one part of the file. Reading a field removes it. Only the first error is kept.
+// object holds the fields of one part of the file. Reading a field removes it. Only the first error
+// is kept.
 type object struct {
 	what   string // for messages, such as "normalizer"
 	in     value
@@ -45,8 +46,8 @@ func parseObjectOf(known spans, what string, in value) (*object, error) {
 	return o, nil
 }
 
-// parseOnce is parseObject for the parts in which Hugging Face's library refuses repeated fields. In all other parts
-// the last field of a name counts.
+// parseOnce is parseObject for the parts in which Hugging Face's library refuses repeated fields.
+// In all other parts the last field of a name counts.
 func parseOnce(what string, in value) (*object, error) {
 	o, err := parseObject(what, in)
 	if err == nil {
@@ -65,8 +66,9 @@ func (o *object) once(names ...string) error {
 	return nil
 }
 
-// failure returns an error about a field of an object, or about the object if field is empty. If what begins with the
-// name of a file, that name becomes the error's File. Otherwise the caller that read the file must add it.
+// failure returns an error about a field of an object, or about the object if field is empty. If
+// what begins with the name of a file, that name becomes the error's File. Otherwise the caller
+// that read the file must add it.
 func failure(kind error, what, field, format string, args ...any) *fault.Error {
 	e := &fault.Error{Kind: kind, Field: what}
 	if file, rest, ok := strings.Cut(what, ".json"); ok {

@@ -44,8 +44,8 @@ func parseModel(o *object, from *source) (model, error) {
 	return m, err
 }
 
-// modelType returns the type of a model. If the file does not name it, it is the first type whose fields are all
-// present, in the order of Hugging Face's library.
+// modelType returns the type of a model. If the file does not name it, it is the first type whose
+// fields are all present, in the order of Hugging Face's library.
 func modelType(o *object) (string, error) {
 	if err := o.once("type"); err != nil {
 		return "", err

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// pieceMerges lists the pairs of normal pieces that make a piece, by descending score, then by the ids of the pair.
+// pieceMerges lists the pairs of normal pieces that make a piece, by descending score, then by the
+// ids of the pair.
 func pieceMerges(pieces []spmPiece) [][2]string {
 	ids := make(map[string]int, len(pieces))
 	order := make([]int, 0, len(pieces))

@@ -11,8 +11,8 @@ import (
 type postProcessor interface {
 	// added returns the number of special tokens for one text, or for two.
 	added(pair bool) int
-	// process takes the encodings of one text or two, or the result of an earlier post-processor. The caller joins the
-	// encodings that it returns.
+	// process takes the encodings of one text or two, or the result of an earlier post-processor.
+	// The caller joins the encodings that it returns.
 	process(parts []*Encoding, special bool, opts *Options) ([]*Encoding, error)
 	// trims reports whether offsets must not include white space.
 	trims() bool
@@ -95,8 +95,8 @@ func (p templatePiece) encoding(opts *Options) *Encoding {
 	return out
 }
 
-// bertProcessing makes [CLS] A [SEP] or [CLS] A [SEP] B [SEP]. For RoBERTa it makes [CLS] A [SEP] [SEP] B [SEP] for
-// pairs, with type 0 everywhere.
+// bertProcessing makes [CLS] A [SEP] or [CLS] A [SEP] B [SEP]. For RoBERTa it makes [CLS] A [SEP]
+// [SEP] B [SEP] for pairs, with type 0 everywhere.
 type bertProcessing struct {
 	cls, sep          special
 	roberta           bool
@@ -139,8 +139,8 @@ func (p *bertProcessing) process(parts []*Encoding, add bool, opts *Options) ([]
 	return parts, nil
 }
 
-// wrap puts special tokens around the i-th part. None of the part's own tokens counts as special, not even those of a
-// template before.
+// wrap puts special tokens around the i-th part. None of the part's own tokens counts as special,
+// not even those of a template before.
 func (p *bertProcessing) wrap(e *Encoding, i int, opts *Options) *Encoding {
 	e.setSequence(min(i, 1))
 	e.Special = make([]bool, len(e.IDs))

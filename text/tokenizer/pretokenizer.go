@@ -145,7 +145,8 @@ func mergeMatches(m []match, join func(was, is bool) bool) []match {
 	return out
 }
 
-// splitAt cuts a text at the matches of a pattern. If inverted, the parts between matches are the delimiters.
+// splitAt cuts a text at the matches of a pattern. If inverted, the parts between matches are the
+// delimiters.
 type splitAt struct {
 	pattern  pattern
 	behavior behavior
@@ -310,8 +311,8 @@ func (p metaspace) cut(w *work) {
 	})
 }
 
-// byteLevel is GPT-2's pre-tokenizer: it puts an optional space in front, cuts at its pattern, and spells each byte as
-// a character of its alphabet. spell is not set if the model works on bytes.
+// byteLevel is GPT-2's pre-tokenizer: it puts an optional space in front, cuts at its pattern, and
+// spells each byte as a character of its alphabet. spell is not set if the model works on bytes.
 type byteLevel struct {
 	prefixSpace, pattern, spell bool
 }

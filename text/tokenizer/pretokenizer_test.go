@@ -25,8 +25,8 @@ func TestBehaviors(t *testing.T) {
 	}
 }
 
-// TestPrefixSpace: the space that was put in front is not part of the text, so it
-// is not taken off the first token's offsets.
+// TestPrefixSpace: the space that was put in front is not part of the text, so it is not taken off
+// the first token's offsets.
 func TestPrefixSpace(t *testing.T) {
 	tok := *open(t, "roberta")
 	tok.pre = byteLevel{prefixSpace: true, pattern: true}

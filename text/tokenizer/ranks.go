@@ -1,7 +1,8 @@
 package tokenizer
 
-// Byte-level BPE whose files have the bytes of each token in the order of their ranks, and no merges: those of tiktoken, and Mistral's tekken.json.
-// Two neighbours are merged if the vocabulary has both together, the pair with the lowest rank first. A word that is a token is not merged.
+// Byte-level BPE whose files have the bytes of each token in the order of their ranks, and no
+// merges: those of tiktoken, and Mistral's tekken.json. Two neighbours are merged if the vocabulary
+// has both together, the pair with the lowest rank first. A word that is a token is not merged.
 
 import (
 	"fmt"
@@ -84,7 +85,8 @@ func (r *ranked) build() (*Tokenizer, error) {
 	return t, t.finish(r.special)
 }
 
-// rankedMerge is a pair of tokens that are another one together. Pairs of the same token have the same rank.
+// rankedMerge is a pair of tokens that are another one together. Pairs of the same token have the
+// same rank.
 type rankedMerge struct {
 	rank          int
 	first, second string

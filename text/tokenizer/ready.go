@@ -1,6 +1,7 @@
 package tokenizer
 
-// The tables of a tokenizer in a file that is mapped: of a tokenizer.json its text without the vocabulary and the merges, and these as they lie in memory.
+// The tables of a tokenizer in a file that is mapped: of a tokenizer.json its text without the
+// vocabulary and the merges, and these as they lie in memory.
 
 import (
 	"bytes"
@@ -34,7 +35,8 @@ type readyPlace struct {
 	way  ready.Way
 }
 
-// place returns nil if nothing is kept: no folder is given, or the file has no time, or cannot be read in parts.
+// place returns nil if nothing is kept: no folder is given, or the file has no time, or cannot be
+// read in parts.
 func (o Opening) place(fsys fs.FS) *readyPlace {
 	if o.Ready == "" {
 		return nil
@@ -149,7 +151,8 @@ func tableOf[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(one)))
 }
 
-// write writes what was made of f, a text. It does nothing if more was made than the file would have.
+// write writes what was made of f, a text. It does nothing if more was made than the file would
+// have.
 func (p *readyPlace) write(f *file, text []byte) error {
 	s := &f.source
 	if p == nil || f.model == nil || s.parsed == 0 || s.parsed != made(s.ids != nil)+made(s.merges != nil)+made(s.pieces != nil) {

@@ -50,7 +50,8 @@ func readyFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// TestReady: with a ready file, which is made, mapped and copied, all folders give what they give without one.
+// TestReady: with a ready file, which is made, mapped and copied, all folders give what they give
+// without one.
 func TestReady(t *testing.T) {
 	made := 0
 	for _, dir := range caseFolders(t) {
@@ -126,7 +127,8 @@ func idsOf(t testing.TB, o Opening, dir string) string {
 	return fmt.Sprint(e.IDs)
 }
 
-// TestReadyDamaged: 2,000 damaged files are misses, and made again; nothing panics, and no result changes.
+// TestReadyDamaged: 2,000 damaged files are misses, and made again; nothing panics, and no result
+// changes.
 func TestReadyDamaged(t *testing.T) {
 	dir := t.TempDir()
 	bigger(t, dir, "x")
@@ -178,7 +180,8 @@ func TestReadyDamaged(t *testing.T) {
 	}
 }
 
-// TestReadyStale: a file that was made of another tokenizer.json, or by other settings, does not count.
+// TestReadyStale: a file that was made of another tokenizer.json, or by other settings, does not
+// count.
 func TestReadyStale(t *testing.T) {
 	dir, o := t.TempDir(), Opening{Ready: t.TempDir()}
 	bigger(t, dir, "x")
@@ -272,7 +275,8 @@ func TestReadyLacks(t *testing.T) {
 	}
 }
 
-// TestPlaceOfGGUF: files whose metadata differ have other keys, even if all their bytes are the same in a row.
+// TestPlaceOfGGUF: files whose metadata differ have other keys, even if all their bytes are the
+// same in a row.
 func TestPlaceOfGGUF(t *testing.T) {
 	one := math.Float32frombits(1)
 	seen := map[string]int{}

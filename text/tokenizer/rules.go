@@ -230,7 +230,8 @@ func (b *building) herbert() {
 	b.ends = &ends{single: clsSep.single, pair: clsSep.pair, fixed: map[string]int{"cls": 0, "sep": 2}}
 }
 
-// llamaDecoding returns the decoder that joins pieces and bytes. If front is set, it removes the space in front.
+// llamaDecoding returns the decoder that joins pieces and bytes. If front is set, it removes the
+// space in front.
 func llamaDecoding(front bool) string {
 	list := []string{replaced(`{"String":"▁"}`, " "), typeOnly("ByteFallback"), typeOnly("Fuse")}
 	if front {
@@ -331,8 +332,8 @@ func (b *building) spaceBeforeMask() {
 	}
 }
 
-// unknown returns the index of unk_token among the pieces, or otherwise if it is not there. If zero is set, its score
-// must be 0.
+// unknown returns the index of unk_token among the pieces, or otherwise if it is not there. If zero
+// is set, its score must be 0.
 func (b *building) unknown(otherwise int, zero bool) int {
 	found, at := -1, 0
 	b.eachPiece(func(text string, score float64) {
@@ -347,7 +348,8 @@ func (b *building) unknown(otherwise int, zero bool) int {
 	return found
 }
 
-// eachPiece calls f with each piece of a vocabulary that is a list. An element that is not a piece has the text "".
+// eachPiece calls f with each piece of a vocabulary that is a list. An element that is not a piece
+// has the text "".
 func (b *building) eachPiece(f func(text string, score float64)) {
 	b.readsPieces = true
 	vocab := b.model.fields["vocab"]

@@ -175,7 +175,8 @@ func (b *building) mbart50() {
 	b.ends = &ends{single: "lang:0 A:0 eos:0", pair: "lang:0 A:0 B:0 eos:0"}
 }
 
-// nllb uses BPE. The code of the language is in front, or in the first version of the class after eos.
+// nllb uses BPE. The code of the language is in front, or in the first version of the class after
+// eos.
 func (b *building) nllb() {
 	b.bpe(`"fuse_unk":true,"byte_fallback":false,"unk_token":` + b.quoted("unk"))
 	if b.charmap != "" {

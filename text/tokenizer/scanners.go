@@ -1,7 +1,7 @@
 package tokenizer
 
-// Scanners for the patterns of common byte-level tokenizers, written by hand because they are faster than package onig.
-// The text of a pattern selects its scanner.
+// Scanners for the patterns of common byte-level tokenizers, written by hand because they are
+// faster than package onig. The text of a pattern selects its scanner.
 
 import (
 	"sync"
@@ -43,7 +43,8 @@ func scannersOf(scans map[string]func(text []byte) int) map[string]scanner {
 
 var gpt2Scanner = scanner{scanGPT2, gpt2Source}
 
-// The properties of characters, which are there once needProperties has run: each function that makes a tokenizer calls it.
+// The properties of characters, which are there once needProperties has run: each function that
+// makes a tokenizer calls it.
 var (
 	properties ucd.Table
 	asciiProps [utf8.RuneSelf]ucd.Props
@@ -129,9 +130,9 @@ func contraction(text []byte, fold bool) int {
 	return 0
 }
 
-// white matches \s*[\r\n]+|\s+(?!\S)|\s+, or without lines only \s+(?!\S)|\s+. It takes white space up to its last line
-// break. Without a line break it takes all but the last character, which belongs to the next match, or that character
-// if there is only one.
+// white matches \s*[\r\n]+|\s+(?!\S)|\s+, or without lines only \s+(?!\S)|\s+. It takes white space
+// up to its last line break. Without a line break it takes all but the last character, which
+// belongs to the next match, or that character if there is only one.
 func white(text []byte, lines bool) int {
 	end, last, newline := 0, 0, 0
 	for {
@@ -187,8 +188,8 @@ func digits(text []byte, limit int) int {
 	return i
 }
 
-// others matches ` ?[^…]+[\r\n]*`, where … are white space and out. With slashes, a slash at the end counts as a line
-// break.
+// others matches ` ?[^…]+[\r\n]*`, where … are white space and out. With slashes, a slash at the
+// end counts as a line break.
 func others(text []byte, out ucd.Props, slashes bool) int {
 	start := 0
 	if text[0] == ' ' {
@@ -204,8 +205,8 @@ func others(text []byte, out ucd.Props, slashes bool) int {
 	return i
 }
 
-// scanWords returns the pattern of cl100k. The letters of words have a property of letter, and numbers are cut after limit
-// digits.
+// scanWords returns the pattern of cl100k. The letters of words have a property of letter, and
+// numbers are cut after limit digits.
 func scanWords(text []byte, letter ucd.Props, limit int) int {
 	p, n := at(text, 0)
 	if p&letter != 0 && p&ucd.L != 0 {
@@ -297,7 +298,8 @@ func allUpper(text []byte, i int) int {
 	return 0
 }
 
-// scanDeepSeek returns the third pattern of DeepSeek V3. The first two isolate numbers, and Chinese and Japanese.
+// scanDeepSeek returns the third pattern of DeepSeek V3. The first two isolate numbers, and Chinese
+// and Japanese.
 func scanDeepSeek(text []byte) int {
 	p, n := at(text, 0)
 	if text[0] < utf8.RuneSelf && p&(ucd.P|ucd.S) != 0 {

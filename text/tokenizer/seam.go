@@ -1,6 +1,7 @@
 package tokenizer
 
-// Places where a text can be cut before it is tokenized: the tokens before the cut are tokens of the whole text.
+// Places where a text can be cut before it is tokenized: the tokens before the cut are tokens of
+// the whole text.
 
 import (
 	"slices"
@@ -12,9 +13,9 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// seam is a place between two characters that is followed through the parts of a tokenizer. Its statements hold for
-// every text with these two characters at the place. Each part has a rule here that mirrors its code: the text after
-// the seam must not affect the part's result before it.
+// seam is a place between two characters that is followed through the parts of a tokenizer. Its
+// statements hold for every text with these two characters at the place. Each part has a rule here
+// that mirrors its code: the text after the seam must not affect the part's result before it.
 type seam struct {
 	before, after []rune // the characters that may now be at the two sides
 	touched       bool   // the characters next to them may have changed
@@ -55,8 +56,9 @@ func (s *seam) pairs(f func(a, b rune) bool) bool {
 	return true
 }
 
-// added reports whether no added token reaches over the seam or looks at the text after it. It checks tokens that are
-// found in the text as it is, or if shown is not nil, in the normalized text.
+// added reports whether no added token reaches over the seam or looks at the text after it. It
+// checks tokens that are found in the text as it is, or if shown is not nil, in the normalized
+// text.
 func (s *seam) added(list []AddedToken, shown []string) bool {
 	return s.pairs(func(a, b rune) bool {
 		over := string([]rune{a, b})
@@ -77,8 +79,8 @@ func (s *seam) added(list []AddedToken, shown []string) bool {
 	})
 }
 
-// each replaces every character that may be at a side with the characters that f appends. It reports false if f removes
-// a character.
+// each replaces every character that may be at a side with the characters that f appends. It
+// reports false if f removes a character.
 func (s *seam) each(f func(dst []rune, r rune) []rune) bool {
 	for i, a := range s.before {
 		out := f(nil, a)
@@ -158,8 +160,8 @@ func (n *charsmap) appendRune(dst []rune, r rune) []rune {
 	return append(dst, r)
 }
 
-// replace applies n to the seam, and reports whether it still is one. A character that n may find either stays or
-// becomes n's content.
+// replace applies n to the seam, and reports whether it still is one. A character that n may find
+// either stays or becomes n's content.
 func (s *seam) replace(n *replace) bool {
 	holds := func(r rune) bool { return true }
 	whole := rune(-1) // the character that n always replaces
@@ -223,8 +225,8 @@ var scannerExpressions = sync.OnceValue(func() map[string]*onig.Regexp {
 	return all
 })
 
-// apart reports whether the characters at text[start:middle] and text[middle:end] are plain, are whole graphemes, and
-// have plain neighbours.
+// apart reports whether the characters at text[start:middle] and text[middle:end] are plain, are
+// whole graphemes, and have plain neighbours.
 func apart(text string, start, middle, end int) bool {
 	z, before := utf8.DecodeLastRuneInString(text[:start])
 	c, after := utf8.DecodeRuneInString(text[end:])
@@ -238,8 +240,8 @@ func apart(text string, start, middle, end int) bool {
 
 func grapheme(s string) int { return ucd.Grapheme([]byte(s)) }
 
-// plain reports whether r is a letter, a number, punctuation or white space, and no normal form changes r or joins it
-// to another character.
+// plain reports whether r is a letter, a number, punctuation or white space, and no normal form
+// changes r or joins it to another character.
 func plain(r rune) bool {
 	const forms = ucd.NFC | ucd.NFD | ucd.NFKC | ucd.NFKD
 	p := properties.Of(r)

@@ -58,7 +58,8 @@ func (s *seam) cutWhere(f func(a, b ucd.Props) bool) {
 	s.cut = s.pairs(func(a, b rune) bool { return f(properties.Of(a), properties.Of(b)) })
 }
 
-// cuts reports whether a piece ends between two characters. before and after say whether they are delimiters.
+// cuts reports whether a piece ends between two characters. before and after say whether they are
+// delimiters.
 func (b behavior) cuts(before, after bool) bool {
 	switch b {
 	case contiguous:

@@ -1,6 +1,7 @@
 package tokenizer
 
-// SentencePiece's model files: a protocol buffer with pieces, scores and a character map (sentencepiece_model.proto).
+// SentencePiece's model files: a protocol buffer with pieces, scores and a character map
+// (sentencepiece_model.proto).
 
 import (
 	"encoding/binary"

@@ -62,7 +62,8 @@ func (s *settings) configure(t *Tokenizer) {
 	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
 }
 
-// noSegments reports whether transformers hands models no type ids: by model_input_names, or by the class where the file does not have it.
+// noSegments reports whether transformers hands models no type ids: by model_input_names, or by the
+// class where the file does not have it.
 func (s *settings) noSegments() (bool, error) {
 	const field = "model_input_names"
 	if _, ok := s.fields.fields[field]; s.used == "" && !ok {
@@ -95,8 +96,8 @@ func exists(fsys fs.FS, name string) bool {
 // genericClass is the class without rules of its own.
 const genericClass = "TokenizersBackend"
 
-// class returns the class of tokenizer that transformers uses for the folder, without the ending of its fast version,
-// or "" if the files do not determine one.
+// class returns the class of tokenizer that transformers uses for the folder, without the ending of
+// its fast version, or "" if the files do not determine one.
 func (s *settings) class(fsys fs.FS) (string, error) {
 	o, err := readJSON(fsys, "config.json")
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"maps"
 )
 
-// file is a tokenizer.json that is well-formed, and what was made of it. A class builds another tokenizer of the same vocabulary.
+// file is a tokenizer.json that is well-formed, and what was made of it. A class builds another
+// tokenizer of the same vocabulary.
 type file struct {
 	root, model *object // model is nil if it is not an object
 	source      source
@@ -43,7 +44,8 @@ func (o *object) again() *object {
 	return &c
 }
 
-// source is what was made of the texts of a model, each the last one of its kind. Nothing changes it afterwards.
+// source is what was made of the texts of a model, each the last one of its kind. Nothing changes
+// it afterwards.
 type source struct {
 	parsed int  // how many texts were read
 	fixed  bool // it is of a ready file, and there are no texts

@@ -1,7 +1,7 @@
 package tokenizer
 
-// The classes of tokenizers made from SentencePiece models: which pieces they add or move, how they normalize and cut
-// texts, and which tokens they put around a text.
+// The classes of tokenizers made from SentencePiece models: which pieces they add or move, how they
+// normalize and cut texts, and which tokens they put around a text.
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ type spmClass struct {
 	file  string      // the name of its SentencePiece model
 	roles [7]string   // its tokens, in the order of the variable roles
 	mask  *AddedToken // the flags of a mask_token that is given as a string; it takes the white space before it
-	// build sets the model, the normalizer, the pre-tokenizer and the decoder. It returns a function that sets the
-	// post-processor, to be called once all tokens have their ids.
+	// build sets the model, the normalizer, the pre-tokenizer and the decoder. It returns a
+	// function that sets the post-processor, to be called once all tokens have their ids.
 	build func(f *spmFolder) (func() error, error)
 }
 

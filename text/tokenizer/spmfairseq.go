@@ -1,7 +1,7 @@
 package tokenizer
 
-// The classes whose pieces have the ids of fairseq's dictionaries, which begin with <s>, <pad>, </s> and <unk>, and the
-// classes with tokens for languages.
+// The classes whose pieces have the ids of fairseq's dictionaries, which begin with <s>, <pad>,
+// </s> and <unk>, and the classes with tokens for languages.
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
 package tokenizer
 
-// Folders with a SentencePiece model and without tokenizer.json, as transformers 5.24 reads them. The class of the
-// tokenizer determines the result; its rules are in spmclasses.go.
+// Folders with a SentencePiece model and without tokenizer.json, as transformers 5.24 reads them.
+// The class of the tokenizer determines the result; its rules are in spmclasses.go.
 
 import (
 	"cmp"
@@ -100,8 +100,8 @@ func (f *spmFolder) build(c spmClass) error {
 	return around()
 }
 
-// addTokens adds the tokens that the files number, then the tokens with a role, then all other tokens. The last entry
-// of a token determines its flags.
+// addTokens adds the tokens that the files number, then the tokens with a role, then all other
+// tokens. The last entry of a token determines its flags.
 func (f *spmFolder) addTokens() error {
 	var named []AddedToken
 	for _, role := range roles {
@@ -180,7 +180,8 @@ func zeroPieces(texts []string) []spmPiece {
 	return pieces
 }
 
-// indexOf returns the index of the first piece with this text and the score 0, not before from, or -1.
+// indexOf returns the index of the first piece with this text and the score 0, not before from, or
+// -1.
 func indexOf(pieces []spmPiece, from int, text string) int {
 	for i := from; i < len(pieces); i++ {
 		if pieces[i].text == text && pieces[i].score == 0 {
@@ -190,7 +191,8 @@ func indexOf(pieces []spmPiece, from int, text string) int {
 	return -1
 }
 
-// bpe sets the model to BPE: each pair of pieces that makes a piece merges, with the index of that piece as its rank.
+// bpe sets the model to BPE: each pair of pieces that makes a piece merges, with the index of that
+// piece as its rank.
 func (f *spmFolder) bpe(texts []string, unknown string, byteFallback bool) error {
 	v := newVocabulary(len(texts))
 	for id, text := range texts {
@@ -206,7 +208,8 @@ func (f *spmFolder) bpe(texts []string, unknown string, byteFallback bool) error
 	return err
 }
 
-// compareOrder notes a warning if pieces merge in another order by their ids, as the class merges them, than by their scores.
+// compareOrder notes a warning if pieces merge in another order by their ids, as the class merges
+// them, than by their scores.
 func (f *spmFolder) compareOrder(merged []int) {
 	for i, id := range merged[min(1, len(merged)):] {
 		if f.pieces[id].score > f.pieces[merged[i]].score {
@@ -226,7 +229,8 @@ func (m *spmModel) texts() []string {
 	return out
 }
 
-// merges lists the pairs of pieces that make a piece, by its id, then by the length of the first piece of the pair; and the ids.
+// merges lists the pairs of pieces that make a piece, by its id, then by the length of the first
+// piece of the pair; and the ids.
 func (m *spmModel) merges() (merges [][2]string, made []int) {
 	ids := make(map[string]int, len(m.pieces))
 	for id, p := range m.pieces {
@@ -268,7 +272,8 @@ func regexReplace(source, content string) normalizer {
 	return &replace{expression{p}, content}
 }
 
-// spelled replaces spaces with ▁, cuts before each of them, and sets the decoder that restores the spaces.
+// spelled replaces spaces with ▁, cuts before each of them, and sets the decoder that restores the
+// spaces.
 func (f *spmFolder) spelled(where scheme) preTokenizer {
 	f.t.decoder = metaspaceDecoder{space, where != never}
 	return metaspace{space, where, true}
@@ -287,8 +292,8 @@ func (f *spmFolder) prefix() scheme {
 	return never
 }
 
-// template returns a function that sets the post-processor once all tokens have their ids. In single and pair, textA
-// and textB are the texts and all other names are tokens.
+// template returns a function that sets the post-processor once all tokens have their ids. In
+// single and pair, textA and textB are the texts and all other names are tokens.
 func (f *spmFolder) template(single, pair []typedPiece) func() error {
 	return func() error {
 		t := new(template)
@@ -317,8 +322,8 @@ func (f *spmFolder) template(single, pair []typedPiece) func() error {
 	}
 }
 
-// beginAndEnd puts bos and eos around each text, as the settings or else the class say. Those of the second text have
-// type 1.
+// beginAndEnd puts bos and eos around each text, as the settings or else the class say. Those of
+// the second text have type 1.
 func (f *spmFolder) beginAndEnd(addBOS bool) func() error {
 	bos, eos := f.special["bos_token"].Content, f.special["eos_token"].Content
 	addBOS = f.fields.bool("add_bos_token", addBOS) && bos != ""
@@ -386,7 +391,8 @@ func byID(ids map[string]int) []string {
 	return texts
 }
 
-// spacesToOne normalizes with the model's character map, and then replaces successive spaces with one.
+// spacesToOne normalizes with the model's character map, and then replaces successive spaces with
+// one.
 func (f *spmFolder) spacesToOne() error {
 	list, err := f.precompiled()
 	f.t.normalizer = append(list, regexReplace(" {2,}", " "))

@@ -23,8 +23,8 @@ func TestSentencePieceClasses(t *testing.T) {
 	}
 }
 
-// TestSentencePieceClass: the class comes from tokenizer_class and model_type as in
-// transformers, and one that is unknown is an error that names it.
+// TestSentencePieceClass: the class comes from tokenizer_class and model_type as in transformers,
+// and one that is unknown is an error that names it.
 func TestSentencePieceClass(t *testing.T) {
 	model, err := os.ReadFile("testdata/pieces/LlamaTokenizer-bpe/tokenizer.model")
 	if err != nil {
@@ -102,8 +102,8 @@ func TestUnknownClass(t *testing.T) {
 	}
 }
 
-// TestSentencePieceDamaged: a model that is cut short or changed gives an error or a
-// tokenizer, and no panic.
+// TestSentencePieceDamaged: a model that is cut short or changed gives an error or a tokenizer, and
+// no panic.
 func TestSentencePieceDamaged(t *testing.T) {
 	folders, _ := filepath.Glob("testdata/pieces/*")
 	for _, dir := range folders {

@@ -46,8 +46,9 @@ func (f *spmFolder) generic() (func() error, error) {
 	return f.beginAndEnd(false), f.unigramOrBytes(pieces, f.specials[spmUnknown].id, f.byteFallback)
 }
 
-// asInModel sets the normalizer, the pre-tokenizer and the decoder as the model's settings say. If legacy is set, ▁ is
-// put in front of the text and after each added token, otherwise only in front of the text.
+// asInModel sets the normalizer, the pre-tokenizer and the decoder as the model's settings say. If
+// legacy is set, ▁ is put in front of the text and after each added token, otherwise only in front
+// of the text.
 func (f *spmFolder) asInModel(texts []string, legacy bool) error {
 	list, err := f.precompiled()
 	if err != nil {
@@ -96,7 +97,8 @@ func (f *spmFolder) asInModel(texts []string, legacy bool) error {
 	return err
 }
 
-// bpeByScore is BPE that first merges the pair whose result is the normal piece with the best score.
+// bpeByScore is BPE that first merges the pair whose result is the normal piece with the best
+// score.
 func (f *spmFolder) bpeByScore(texts []string) error {
 	v, normal, userDefined := newVocabulary(len(texts)), map[string]int{}, false
 	for id, text := range texts {
@@ -136,8 +138,8 @@ func (f *spmFolder) bpeByScore(texts []string) error {
 	return err
 }
 
-// renamed returns the texts of the pieces. An added token replaces the piece with its id, unless another piece has its
-// name.
+// renamed returns the texts of the pieces. An added token replaces the piece with its id, unless
+// another piece has its name.
 func (f *spmFolder) renamed() []string {
 	texts := f.texts()
 	if f.kind == spmUnigram {

@@ -10,14 +10,15 @@ import (
 
 // stage is a decoder that produces text as soon as it is certain.
 type stage interface {
-	// next appends the output for the next token. After a stage that joins all tokens, token is the next characters.
+	// next appends the output for the next token. After a stage that joins all tokens, token is the
+	// next characters.
 	next(out []string, token string) []string
 	// end appends the output that waited for the end.
 	end(out []string) []string
 }
 
-// stagesOf returns the stages of a decoder. joined says whether its input has been joined, and the result whether its
-// output is.
+// stagesOf returns the stages of a decoder. joined says whether its input has been joined, and the
+// result whether its output is.
 func stagesOf(d decoder, joined bool) ([]stage, bool) {
 	switch d := d.(type) {
 	case nil:
@@ -112,7 +113,8 @@ func (s *byteStage) next(out []string, token string) []string {
 
 func (s *byteStage) end(out []string) []string { return append(out, lossy(s.held)) }
 
-// complete returns the length of b without an incomplete character at its end that further bytes may complete.
+// complete returns the length of b without an incomplete character at its end that further bytes
+// may complete.
 func complete(b []byte) int {
 	for i := len(b) - 1; i >= max(0, len(b)-utf8.UTFMax+1); i-- {
 		if utf8.RuneStart(b[i]) {

@@ -4,11 +4,12 @@ package tokenizer
 
 import "strings"
 
-// Stream decodes ids as they are generated. The cost of an id does not grow with the number of ids before it. The
-// strings that it returns are, joined, what [Tokenizer.Decode] returns for all ids. Each piece of text is returned as
-// soon as no later id can change it: half a character waits for the other half, and successive tokens for single bytes,
-// such as <0xE6>, wait for their end, since another byte can turn all of them into U+FFFD. After 64 bytes of such
-// tokens the complete characters are returned; if a later byte breaks them, only the rest becomes U+FFFD.
+// Stream decodes ids as they are generated. The cost of an id does not grow with the number of ids
+// before it. The strings that it returns are, joined, what [Tokenizer.Decode] returns for all ids.
+// Each piece of text is returned as soon as no later id can change it: half a character waits for
+// the other half, and successive tokens for single bytes, such as <0xE6>, wait for their end, since
+// another byte can turn all of them into U+FFFD. After 64 bytes of such tokens the complete
+// characters are returned; if a later byte breaks them, only the rest becomes U+FFFD.
 //
 // A Stream must not be used by more than one goroutine at a time.
 type Stream struct {
@@ -46,7 +47,8 @@ func (s *Stream) Next(id int) string {
 	return strings.Join(from, "")
 }
 
-// Flush ends the text and returns the text that has waited, with U+FFFD for bytes that did not become a character.
+// Flush ends the text and returns the text that has waited, with U+FFFD for bytes that did not
+// become a character.
 func (s *Stream) Flush() string {
 	var from []string
 	for _, stage := range s.stages {

@@ -112,8 +112,8 @@ func compareStream(t *testing.T, name string, tok *Tokenizer, r *rand.Rand) {
 	}
 }
 
-// TestStreamGives: a character comes as soon as its last byte has, except for tokens of bytes, whose row
-// has to end.
+// TestStreamGives: a character comes as soon as its last byte has, except for tokens of bytes,
+// whose row has to end.
 func TestStreamGives(t *testing.T) {
 	for _, name := range []string{"gpt2", "qwen3", "llama-untied", "gemma2", "bert", "xlm-roberta", "t5"} {
 		tok := open(t, name)
@@ -157,7 +157,8 @@ func TestStreamBytes(t *testing.T) {
 	}
 }
 
-// TestLongRows: bytes that go on for long come out nonetheless, and those that are not UTF-8 at once.
+// TestLongRows: bytes that go on for long come out nonetheless, and those that are not UTF-8 at
+// once.
 func TestLongRows(t *testing.T) {
 	tok := open(t, "llama-untied")
 	of := func(b byte) int {

@@ -68,7 +68,8 @@ func openTekken(fsys fs.FS) (*Tokenizer, map[string]string, error) {
 	return t, roles, err
 }
 
-// ranked returns the tokens: special ones have the first ids, and of the others as many count as config says.
+// ranked returns the tokens: special ones have the first ids, and of the others as many count as
+// config says.
 func (f *tekkenFile) ranked() (*ranked, error) {
 	c := f.Config
 	size := c.Size - c.Special

@@ -1,6 +1,7 @@
 package tokenizer
 
-// Chat templates, from chat_template of tokenizer_config.json, from separate files, and from keys of GGUF files.
+// Chat templates, from chat_template of tokenizer_config.json, from separate files, and from keys
+// of GGUF files.
 
 import (
 	"errors"
@@ -96,8 +97,8 @@ func templateFiles(fsys fs.FS) (map[string]string, error) {
 	return files, nil
 }
 
-// ggufTemplates reads the default template of a GGUF file, and the named ones. The key of a named template ends with
-// its name, as in tokenizer.chat_template.tool_use.
+// ggufTemplates reads the default template of a GGUF file, and the named ones. The key of a named
+// template ends with its name, as in tokenizer.chat_template.tool_use.
 func ggufTemplates(f *gguf.File) (one string, named map[string]string, err error) {
 	const key = "tokenizer.chat_template"
 	for _, k := range f.Keys() {

@@ -1,7 +1,7 @@
 package tokenizer
 
-// Files of tiktoken: a line for each token, its bytes in base64 and its rank. The pattern and the special tokens are not in the file: its name, that of an
-// encoding, says them.
+// Files of tiktoken: a line for each token, its bytes in base64 and its rank. The pattern and the
+// special tokens are not in the file: its name, that of an encoding, says them.
 
 import (
 	"bytes"
@@ -26,7 +26,8 @@ type encoding struct {
 // tiktokenEnd ends texts in all encodings.
 const tiktokenEnd = "<|endoftext|>"
 
-// The patterns of r50k_base, p50k_base and cl100k_base in today's tiktoken have possessive quantifiers, which match the same as the older ones here.
+// The patterns of r50k_base, p50k_base and cl100k_base in today's tiktoken have possessive
+// quantifiers, which match the same as the older ones here.
 
 // encodings are tiktoken's encodings, by the names of their files.
 var encodings = map[string]func() encoding{

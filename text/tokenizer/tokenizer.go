@@ -1,12 +1,13 @@
-// Package tokenizer turns text into exactly the ids of Hugging Face's tokenizers. If a file uses something that this
-// package does not support, loading fails with an error that names it.
+// Package tokenizer turns text into exactly the ids of Hugging Face's tokenizers. If a file uses
+// something that this package does not support, loading fails with an error that names it.
 //
 //	t, err := tokenizer.Open("all-MiniLM-L6-v2") // a folder with tokenizer.json
 //	e, err := t.Encode("Hello, world!", tokenizer.Options{})
 //	text := t.Decode(e.IDs, true)
 //
-// A [Tokenizer] does not change and is safe for concurrent use. It handles every text without a panic: bytes that are
-// not UTF-8 become U+FFFD, and the work is at most O(n log n) in the length of the text.
+// A [Tokenizer] does not change and is safe for concurrent use. It handles every text without a
+// panic: bytes that are not UTF-8 become U+FFFD, and the work is at most O(n log n) in the length
+// of the text.
 //
 // This package is stable: see doc/stability.md.
 package tokenizer
@@ -52,7 +53,8 @@ func Parse(data []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// parseFile reads the fields of a tokenizer.json, and those of its model. It uses, and adds to, what is known of the model's source.
+// parseFile reads the fields of a tokenizer.json, and those of its model. It uses, and adds to,
+// what is known of the model's source.
 func parseFile(o, model *object, from *source) (*Tokenizer, error) {
 	var err error
 	if version := o.text("version", "1.0"); version != "1.0" {
@@ -204,7 +206,8 @@ func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 	return nil
 }
 
-// Decode returns the text of ids. It leaves out ids that no token has and, if skipSpecial is set, special tokens.
+// Decode returns the text of ids. It leaves out ids that no token has and, if skipSpecial is set,
+// special tokens.
 func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -219,8 +222,8 @@ func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	return strings.Join(t.decoder.decode(tokens), "")
 }
 
-// Token returns the string of a token. For an added token that is looked for in the normalized text, it is the
-// normalized form.
+// Token returns the string of a token. For an added token that is looked for in the normalized
+// text, it is the normalized form.
 func (t *Tokenizer) Token(id int) (string, bool) {
 	if id < 0 || id > maxID {
 		return "", false
@@ -240,7 +243,8 @@ func (t *Tokenizer) TokenID(token string) (int, bool) {
 	return int(id), ok
 }
 
-// Size returns the number of tokens, including added tokens. If the vocabulary has holes, ids may exceed it.
+// Size returns the number of tokens, including added tokens. If the vocabulary has holes, ids may
+// exceed it.
 func (t *Tokenizer) Size() int {
 	n := t.model.size()
 	for content := range t.added.byContent {
@@ -251,7 +255,8 @@ func (t *Tokenizer) Size() int {
 	return n
 }
 
-// UnknownID returns the token of what the vocabulary has no token for, as the model of tokenizer.json names it; false if there is none.
+// UnknownID returns the token of what the vocabulary has no token for, as the model of
+// tokenizer.json names it; false if there is none.
 func (t *Tokenizer) UnknownID() (id int, ok bool) {
 	name := ""
 	switch m := t.model.(type) {
@@ -285,8 +290,8 @@ func (t *Tokenizer) IsSpecial(id int) bool {
 // AddedTokens returns a copy of the tokens that are found before the model sees the text.
 func (t *Tokenizer) AddedTokens() []AddedToken { return append([]AddedToken(nil), t.added.list...) }
 
-// WithLowercase returns the same tokenizer with a first step that puts texts in lower case, unless it already does so.
-// Added tokens that are looked for in the text as it is are not affected.
+// WithLowercase returns the same tokenizer with a first step that puts texts in lower case, unless
+// it already does so. Added tokens that are looked for in the text as it is are not affected.
 func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
 	list, isList := t.normalizer.(normalizers)
 	if !isList && t.normalizer != nil {
@@ -301,7 +306,8 @@ func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
 	return &u, u.addTokens(t.added.list)
 }
 
-// Config is the contents of tokenizer_config.json and related files that are not part of the tokenizer itself.
+// Config is the contents of tokenizer_config.json and related files that are not part of the
+// tokenizer itself.
 type Config struct {
 	Class        string            // tokenizer_class
 	MaxLength    int               // model_max_length, 0 if there is no limit

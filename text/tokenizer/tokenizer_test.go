@@ -238,8 +238,8 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestRepeatedToken: of a token that stands twice in the vocabulary the last id counts, for
-// merges too.
+// TestRepeatedToken: of a token that stands twice in the vocabulary the last id counts, for merges
+// too.
 func TestRepeatedToken(t *testing.T) {
 	tok, err := Parse([]byte(`{"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "ab": 1, "b": 2, "ab": 3, "c": 300000, "c": 4}, "merges": [["a", "b"]]}}`))
 	if err != nil {

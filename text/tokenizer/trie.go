@@ -38,8 +38,8 @@ func (t *trie) walk(node int32, s string) (int32, bool) {
 	return node, ok
 }
 
-// longest returns the id and the length of the longest string at the beginning of text that leads from node to an id.
-// The id is -1 if there is none.
+// longest returns the id and the length of the longest string at the beginning of text that leads
+// from node to an id. The id is -1 if there is none.
 func (t *trie) longest(node int32, text []byte) (id int32, length int) {
 	id = -1
 	for i, b := range text {
@@ -112,7 +112,8 @@ func headOf(key string, at int) uint64 {
 	return binary.BigEndian.Uint64(head[:])
 }
 
-// sortHeads sorts by the heads, byte after byte from the last one, and keeps the order of equal heads.
+// sortHeads sorts by the heads, byte after byte from the last one, and keeps the order of equal
+// heads.
 func sortHeads(x, scratch []headed) {
 	var counts [8][256]int32
 	for _, h := range x {
@@ -157,7 +158,8 @@ func nodesOf(entries []trieEntry) (n int) {
 	return n
 }
 
-// newTrie builds a trie of entries. Of equal keys, the one with the highest id counts. Empty keys are ignored.
+// newTrie builds a trie of entries. Of equal keys, the one with the highest id counts. Empty keys
+// are ignored.
 func newTrie(entries []trieEntry) *trie {
 	entries = sortEntries(entries)
 	b := trieBuilder{entries: entries}
@@ -241,7 +243,8 @@ func (b *trieBuilder) children(lo, hi, depth int32) {
 	b.bounds = append(b.bounds, hi)
 }
 
-// place returns the first base at which the elements of all labels are free. It tries 64 bases at a time.
+// place returns the first base at which the elements of all labels are free. It tries 64 bases at a
+// time.
 func (b *trieBuilder) place() int32 {
 	first := int32(b.labels[0])
 	at := max(b.from, 1+first)

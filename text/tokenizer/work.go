@@ -32,8 +32,8 @@ type token struct {
 	surface    bool // its string is the text, not the token of the id
 }
 
-// work holds one text. Each byte of text has a range in the original that it came from: in align, or if that is nil,
-// the character at the same position.
+// work holds one text. Each byte of text has a range in the original that it came from: in align,
+// or if that is nil, the character at the same position.
 type work struct {
 	original string
 	text     []byte
@@ -62,8 +62,8 @@ type work struct {
 
 var workPool = sync.Pool{New: func() any { return new(work) }}
 
-// maxRewritten bounds the length of a text after all rewriting. No normal form makes a text twelve times as long, but
-// many steps that each replace a character with two may follow each other.
+// maxRewritten bounds the length of a text after all rewriting. No normal form makes a text twelve
+// times as long, but many steps that each replace a character with two may follow each other.
 const maxRewritten = 1 << 28
 
 // maxKeep is the size of the buffers that the pool may keep.
@@ -166,7 +166,8 @@ func (w *work) cut(from split, start, end, added int32) split {
 	return split{start, end, shift, added}
 }
 
-// splitEach replaces each split that is not an added token with the splits that f appends to w.nextSplit.
+// splitEach replaces each split that is not an added token with the splits that f appends to
+// w.nextSplit.
 func (w *work) splitEach(f func(s split)) {
 	w.nextSplit = w.nextSplit[:0]
 	for _, s := range w.splits {
@@ -186,8 +187,8 @@ func (w *work) piece(s split, start, end int32) {
 	}
 }
 
-// rewrite replaces the text of each split that is not an added token with the text that f appends through keep and
-// emit. If f returns false, it has appended nothing and the text stays.
+// rewrite replaces the text of each split that is not an added token with the text that f appends
+// through keep and emit. If f returns false, it has appended nothing and the text stays.
 func (w *work) rewrite(f func(s split) bool) {
 	if w.tooLong {
 		return
@@ -277,9 +278,9 @@ func (w *work) emit(r rune, a span) {
 	}
 }
 
-// transform applies changes to text[start:end] of s, after dropping its first skip bytes. A character with a change of
-// 1 has the position of the one before it. With a change of 0 it takes the position of the next character, and with -n
-// that of the next n+1 characters.
+// transform applies changes to text[start:end] of s, after dropping its first skip bytes. A
+// character with a change of 1 has the position of the one before it. With a change of 0 it takes
+// the position of the next character, and with -n that of the next n+1 characters.
 func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip int32) {
 	at := start + skip
 	for _, c := range changes {
@@ -301,8 +302,9 @@ func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip i
 	}
 }
 
-// offsets returns the range of the original that text[start:end] of s came from. A token may end beyond s if a word has
-// a suffix that falls back to bytes. Its offsets are then relative to s, as in Hugging Face's library.
+// offsets returns the range of the original that text[start:end] of s came from. A token may end
+// beyond s if a word has a suffix that falls back to bytes. Its offsets are then relative to s, as
+// in Hugging Face's library.
 func (w *work) offsets(s split, start, end int32) span {
 	if start >= end {
 		return span{s.shift + start - s.start, s.shift + end - s.start}

@@ -134,7 +134,8 @@ func marian(c contents) fileSet {
 	return fileSet{"source.spm": spm, "vocab.json": c.vocab(), "tokenizer_config.json": c.config("MarianTokenizer")}
 }
 
-// inGGUF returns a file of the named model and pattern; settings are its keys that are true or false.
+// inGGUF returns a file of the named model and pattern; settings are its keys that are true or
+// false.
 func inGGUF(model, pre string, settings map[string]bool) func(contents) fileSet {
 	return inGGUFWith(nil, model, pre, settings)
 }
@@ -207,7 +208,8 @@ func modernInGGUF(c contents) fileSet {
 	return inGGUFWith(roles, "gpt2", "modern-bert", map[string]bool{"add_bos_token": true, "add_eos_token": true, "add_sep_token": true})(c)
 }
 
-// TestWritten compares with the ids of the folders that the vocabularies come from: as files say, and with ready files of GGUF files.
+// TestWritten compares with the ids of the folders that the vocabularies come from: as files say,
+// and with ready files of GGUF files.
 func TestWritten(t *testing.T) {
 	type on = map[string]bool
 	for name, c := range map[string]struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// Dequantize writes the values of the elements in src, which are in format t, to dst.
-// F32, F16 and BF16 are exact; F64 and products of scales are rounded to float32, one
-// operation after the other, as ggml does, so that the results have its bits.
+// Dequantize writes the values of the elements in src, which are in format t, to dst. F32, F16 and
+// BF16 are exact; F64 and products of scales are rounded to float32, one operation after the other,
+// as ggml does, so that the results have its bits.
 //
 // It gives an error that matches [fault.ErrType] for another format, and one that matches
 // [fault.ErrFormat] unless src is exactly what len(dst) elements take.
@@ -58,8 +58,8 @@ func dequantizeQ8_0(y []float32, b []byte) {
 	}
 }
 
-// dequantizeQ4_0: y = scale*(q-8). The low halves of the bytes are the first 16
-// elements, here and in the other formats of 32.
+// dequantizeQ4_0: y = scale*(q-8). The low halves of the bytes are the first 16 elements, here and
+// in the other formats of 32.
 func dequantizeQ4_0(y []float32, b []byte) {
 	scale := float16(b)
 	for i, q := range b[2:] {
@@ -80,8 +80,7 @@ func dequantizeQ4_1(y []float32, b []byte) {
 // fifth is bit i of high, as the fifth bit of a number.
 func fifth(high uint32, i int) byte { return byte(high>>i&1) << 4 }
 
-// dequantizeQ5_0: y = scale*(q-16); bit i of the word after the scale is the fifth of
-// element i.
+// dequantizeQ5_0: y = scale*(q-16); bit i of the word after the scale is the fifth of element i.
 func dequantizeQ5_0(y []float32, b []byte) {
 	scale, high := float16(b), binary.LittleEndian.Uint32(b[2:])
 	for i, q := range b[6:] {
@@ -99,9 +98,9 @@ func dequantizeQ5_1(y []float32, b []byte) {
 	}
 }
 
-// scaleMin returns the 6-bit scale and minimum of group i, 0 to 7, in the 12 bytes of a
-// Q4_K or Q5_K block: the first four groups' in bytes of their own, whose upper two
-// bits complete those of the last four.
+// scaleMin returns the 6-bit scale and minimum of group i, 0 to 7, in the 12 bytes of a Q4_K or
+// Q5_K block: the first four groups' in bytes of their own, whose upper two bits complete those of
+// the last four.
 func scaleMin(b []byte, i int) (scale, least byte) {
 	if i < 4 {
 		return b[i] & 63, b[i+4] & 63
@@ -109,8 +108,8 @@ func scaleMin(b []byte, i int) (scale, least byte) {
 	return b[i+4]&15 | b[i-4]>>6<<4, b[i+4]>>4 | b[i]>>6<<4
 }
 
-// dequantizeQ4_K: y = (d*scale)*q - (dmin*min); each 32 bytes are two groups, the
-// first in the low halves.
+// dequantizeQ4_K: y = (d*scale)*q - (dmin*min); each 32 bytes are two groups, the first in the low
+// halves.
 func dequantizeQ4_K(y []float32, b []byte) {
 	d, dmin := float16(b), float16(b[2:])
 	for group := range 8 {
@@ -123,8 +122,8 @@ func dequantizeQ4_K(y []float32, b []byte) {
 	}
 }
 
-// dequantizeQ5_K is dequantizeQ4_K with a fifth bit, that of group g being bit g of
-// the 32 bytes before.
+// dequantizeQ5_K is dequantizeQ4_K with a fifth bit, that of group g being bit g of the 32 bytes
+// before.
 func dequantizeQ5_K(y []float32, b []byte) {
 	d, dmin, high := float16(b), float16(b[2:]), b[16:48]
 	for group := range 8 {
@@ -137,8 +136,8 @@ func dequantizeQ5_K(y []float32, b []byte) {
 	}
 }
 
-// dequantizeQ6_K: y = (d*scale)*(q-32), with 128 bytes of low halves, 64 of upper two
-// bits, and 16 signed scales. Each 64 low bytes and 32 upper ones are 128 elements.
+// dequantizeQ6_K: y = (d*scale)*(q-32), with 128 bytes of low halves, 64 of upper two bits, and 16
+// signed scales. Each 64 low bytes and 32 upper ones are 128 elements.
 func dequantizeQ6_K(y []float32, b []byte) {
 	low, high, scales, d := b[:128], b[128:192], b[192:208], float16(b[208:])
 	for i := range y {
@@ -150,10 +149,12 @@ func dequantizeQ6_K(y []float32, b []byte) {
 	}
 }
 
-// twoBits is element i of 256 whose 2 bits each lie in 64 bytes: of 128, the first 32 in the lowest bits of 32 bytes.
+// twoBits is element i of 256 whose 2 bits each lie in 64 bytes: of 128, the first 32 in the lowest
+// bits of 32 bytes.
 func twoBits(b []byte, i int) int { return int(b[i/128*32+i%32] >> (i % 128 / 32 * 2) & 3) }
 
-// dequantizeQ2_K: y = (d*scale)*q - dmin*min, with 16 bytes of scales and, above them, minima, 64 of elements, d and dmin.
+// dequantizeQ2_K: y = (d*scale)*q - dmin*min, with 16 bytes of scales and, above them, minima, 64
+// of elements, d and dmin.
 func dequantizeQ2_K(y []float32, b []byte) {
 	d, dmin := float16(b[80:]), float16(b[82:])
 	for i := range y {
@@ -163,8 +164,8 @@ func dequantizeQ2_K(y []float32, b []byte) {
 	}
 }
 
-// dequantizeQ3_K: y = (d*scale)*(q-4), with 32 bytes of third bits, 64 of the others, 12 of scales of 6 bits, and d.
-// The lower 4 bits of the scales are in 8 bytes, the upper 2 in 4.
+// dequantizeQ3_K: y = (d*scale)*(q-4), with 32 bytes of third bits, 64 of the others, 12 of scales
+// of 6 bits, and d. The lower 4 bits of the scales are in 8 bytes, the upper 2 in 4.
 func dequantizeQ3_K(y []float32, b []byte) {
 	high, low, scales, d := b[:32], b[32:96], b[96:108], float16(b[108:])
 	for i := range y {
@@ -187,8 +188,8 @@ func dequantizeCodes(y []float32, b []byte, scale float32, numbers *[16]float32)
 
 func dequantizeIQ4_NL(y []float32, b []byte) { dequantizeCodes(y, b[2:], float16(b), &numbersIQ4) }
 
-// dequantizeIQ4_XS: the scale of group g is d times a number of 6 bits less 32, of which the upper 2 are in a word and
-// the lower 4 in 4 bytes.
+// dequantizeIQ4_XS: the scale of group g is d times a number of 6 bits less 32, of which the upper
+// 2 are in a word and the lower 4 in 4 bytes.
 func dequantizeIQ4_XS(y []float32, b []byte) {
 	d, high := float16(b), binary.LittleEndian.Uint16(b[2:])
 	for g := range 8 {
@@ -200,7 +201,8 @@ func dequantizeIQ4_XS(y []float32, b []byte) {
 // numbersE2M1 are the numbers of the codes of MXFP4, doubled.
 var numbersE2M1 = [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 
-// dequantizeMXFP4: the scale is 2 to the power of a byte less 127, and half of that for numbers that are doubled.
+// dequantizeMXFP4: the scale is 2 to the power of a byte less 127, and half of that for numbers
+// that are doubled.
 func dequantizeMXFP4(y []float32, b []byte) {
 	dequantizeCodes(y, b[1:], float32(math.Ldexp(1, int(b[0])-128)), &numbersE2M1)
 }

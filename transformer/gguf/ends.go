@@ -13,15 +13,16 @@ import (
 // endKeys name tokens that end a text, a turn or, in code, a piece that was to be filled in.
 var endKeys = []string{"eos_token_id", "eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id"}
 
-// endTexts are tokens that end a text or a turn wherever a vocabulary has them. These lists are those of llama.cpp.
+// endTexts are tokens that end a text or a turn wherever a vocabulary has them. These lists are
+// those of llama.cpp.
 var endTexts = []string{
 	"<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|calls|>", "<|flush|>", "<end_of_turn>", "<|endoftext|>", "</s>",
 	"<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>",
 	"<｜end▁of▁sentence｜>", "[e~[",
 }
 
-// fillTexts are the tokens of fim_pad, fim_rep and fim_sep. Where no key names one, the first that a vocabulary has
-// ends texts.
+// fillTexts are the tokens of fim_pad, fim_rep and fim_sep. Where no key names one, the first that
+// a vocabulary has ends texts.
 var fillTexts = map[string][]string{
 	"fim_pad_token_id": {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"},
 	"fim_rep_token_id": {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"},
@@ -42,9 +43,10 @@ var asked = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// EndTokens returns the ids of the tokens that end what a language model writes, in ascending order: those that the metadata
-// below tokenizer.ggml names, and those whose text says so in the vocabularies of published models, such as <|im_end|>. The
-// error matches [fault.ErrType] if a key is not what it should be; a file without a vocabulary has the tokens of its keys.
+// EndTokens returns the ids of the tokens that end what a language model writes, in ascending
+// order: those that the metadata below tokenizer.ggml names, and those whose text says so in the
+// vocabularies of published models, such as <|im_end|>. The error matches [fault.ErrType] if a key
+// is not what it should be; a file without a vocabulary has the tokens of its keys.
 func (f *File) EndTokens() ([]int, error) {
 	const prefix = "tokenizer.ggml."
 	tokens, err := f.Texts(prefix + "tokens")

@@ -1,11 +1,10 @@
-// Package gguf reads the GGUF format, in which quantized models are published: typed
-// metadata by key, among them a model's sizes and its tokenizer's vocabulary, and
-// tensors of floating-point numbers or of blocks with shared scales.
+// Package gguf reads the GGUF format, in which quantized models are published: typed metadata by
+// key, among them a model's sizes and its tokenizer's vocabulary, and tensors of floating-point
+// numbers or of blocks with shared scales.
 //
-// Versions 1 to 3 are read, in little-endian order. A file is not trusted. Reading
-// one that is truncated, inconsistent or made up gives an error that matches
-// [fault.ErrFormat]; no size that a file merely claims is ever allocated. The package gives
-// the same numbers on big-endian machines.
+// Versions 1 to 3 are read, in little-endian order. A file is not trusted. Reading one that is
+// truncated, inconsistent or made up gives an error that matches [fault.ErrFormat]; no size that a
+// file merely claims is ever allocated. The package gives the same numbers on big-endian machines.
 //
 // Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
 //
@@ -31,8 +30,8 @@ import (
 // Info describes a tensor.
 type Info struct {
 	Type Type
-	// Shape is row-major, the rows' length last, as elsewhere in this module; the
-	// file has it the other way around. It is empty for a scalar.
+	// Shape is row-major, the rows' length last, as elsewhere in this module; the file has it the
+	// other way around. It is empty for a scalar.
 	Shape []int
 }
 
@@ -88,8 +87,8 @@ func Parse(data []byte) (*File, error) {
 	return NewFile(bytes.NewReader(data), int64(len(data)))
 }
 
-// NewFile reads the metadata and the list of tensors of the GGUF file of size bytes
-// that r holds. Of a file that was split, it is the part that r holds.
+// NewFile reads the metadata and the list of tensors of the GGUF file of size bytes that r holds.
+// Of a file that was split, it is the part that r holds.
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{r: datafile.Reader{ReaderAt: r, Format: "gguf", Malformed: fault.ErrFormat}, entries: map[string]*entry{}, metadata: map[string]any{}}
 	h := newHeader(r, size)
@@ -108,7 +107,8 @@ func (f *File) Close() error {
 	return err
 }
 
-// Stat describes the file that came from Open, or its parts in their order if it was split. Otherwise it returns nil.
+// Stat describes the file that came from Open, or its parts in their order if it was split.
+// Otherwise it returns nil.
 func (f *File) Stat() ([]fs.FileInfo, error) {
 	var infos []fs.FileInfo
 	for _, file := range f.files {
@@ -175,8 +175,8 @@ func (f *File) Float32(name string) ([]float32, error) {
 	return x, nil
 }
 
-// ReadBlocks sets dst to the raw little-endian data of the named tensor from element from
-// on, which is the first of a block.
+// ReadBlocks sets dst to the raw little-endian data of the named tensor from element from on, which
+// is the first of a block.
 func (f *File) ReadBlocks(dst []byte, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
@@ -188,8 +188,8 @@ func (f *File) ReadBlocks(dst []byte, name string, from int) error {
 	return e.file.r.Fill(dst, e.file.data+e.begin+int64(e.Type.Bytes(from)), name)
 }
 
-// chunk is the number of elements, a multiple of every format's block, that
-// ReadFloat32 converts at a time.
+// chunk is the number of elements, a multiple of every format's block, that ReadFloat32 converts at
+// a time.
 const chunk = 1 << 14
 
 // scratch is the memory that ReadFloat32 needs: the values and, of the widest format, the bytes of
@@ -204,8 +204,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // numbers are the types whose elements are not in blocks.
 var numbers = map[Type]datafile.Element{F32: datafile.F32, F16: datafile.F16, BF16: datafile.BF16, F64: datafile.F64}
 
-// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
-// Float32 has them.
+// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as Float32 has them.
 func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	e, ok := f.entries[name]
 	switch {

@@ -67,8 +67,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestOracle holds the reader of blocks that products are compared with to the values of the gguf package, and packed
-// matrices, of the memory that they take, too.
+// TestOracle holds the reader of blocks that products are compared with to the values of the gguf
+// package, and packed matrices, of the memory that they take, too.
 func TestOracle(t *testing.T) {
 	f, held := open(t), 0
 	for _, name := range f.Names() {
@@ -107,8 +107,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// TestReadFloat32 reads pieces, within blocks and across chunks, and compares them with
-// the whole.
+// TestReadFloat32 reads pieces, within blocks and across chunks, and compares them with the whole.
 func TestReadFloat32(t *testing.T) {
 	f := open(t)
 	for _, name := range f.Names() {
@@ -391,8 +390,8 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a file at every byte, as a file of that size and as one whose
-// reader ends early.
+// TestTruncated cuts a file at every byte, as a file of that size and as one whose reader ends
+// early.
 func TestTruncated(t *testing.T) {
 	whole := small(3)
 	for n := range len(whole) {
@@ -412,8 +411,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestClaimsAreNotAllocated reads files that claim much, from a reader that is said to
-// hold it and does not.
+// TestClaimsAreNotAllocated reads files that claim much, from a reader that is said to hold it and
+// does not.
 func TestClaimsAreNotAllocated(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"text":    key("k", u32(8), int64(1<<33)),
@@ -437,8 +436,8 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 	}
 }
 
-// TestMemory parses files of a megabyte that is all header, in the ways that make most
-// of each byte. What is kept is within a small factor of the file's size.
+// TestMemory parses files of a megabyte that is all header, in the ways that make most of each
+// byte. What is kept is within a small factor of the file's size.
 func TestMemory(t *testing.T) {
 	const size = 1 << 20
 	keys := start(3, 0, size/14)

@@ -17,8 +17,8 @@ import (
 // maxName is the most bytes of a key or of a tensor's name.
 const maxName = 1 << 16
 
-// header reads what comes before the data. Its first error stays; from then on every
-// number is 0 and every string empty.
+// header reads what comes before the data. Its first error stays; from then on every number is 0
+// and every string empty.
 type header struct {
 	r       *bufio.Reader
 	size    int64 // of the file, as it is said to be
@@ -42,7 +42,8 @@ func (h *header) fail(format string, args ...any) {
 // bytes reads n bytes.
 func (h *header) bytes(n int64) []byte { return h.append([]byte{}, n) }
 
-// append adds n bytes to b. It asks for memory as they come, since the file may claim more than there is. The result is nil after an error.
+// append adds n bytes to b. It asks for memory as they come, since the file may claim more than
+// there is. The result is nil after an error.
 func (h *header) append(b []byte, n int64) []byte {
 	if h.err != nil {
 		return nil
@@ -93,9 +94,8 @@ func (h *header) uint64() uint64 {
 	return 0
 }
 
-// count reads how many there are of something that takes at least each bytes: a
-// 64-bit number, of 32 bits in version 1. More than the rest of the file holds is an
-// error.
+// count reads how many there are of something that takes at least each bytes: a 64-bit number, of
+// 32 bits in version 1. More than the rest of the file holds is an error.
 func (h *header) count(what string, each int64) int64 {
 	var n uint64
 	if h.version == 1 {
@@ -177,8 +177,8 @@ func (h *header) texts() []string {
 	return xs
 }
 
-// kinds are the types of metadata, by their numbers in the file: how to read one, and
-// a list of them. Lists of lists, which the format allows and nobody writes, are errors.
+// kinds are the types of metadata, by their numbers in the file: how to read one, and a list of
+// them. Lists of lists, which the format allows and nobody writes, are errors.
 var kinds = [...]struct {
 	one, list func(*header) any
 }{

@@ -1,7 +1,6 @@
 package gguf
 
-// The order of the parts before the data, and the place of each tensor's
-// data.
+// The order of the parts before the data, and the place of each tensor's data.
 
 import (
 	"cmp"
@@ -126,8 +125,8 @@ func (e *entry) setShape(shape []uint64, limit uint64) (bytes uint64, err error)
 	return elements / uint64(l.block) * uint64(l.bytes), nil
 }
 
-// place says where the data begins, and checks that each tensor lies in it, aligned,
-// and shares its bytes with no other.
+// place says where the data begins, and checks that each tensor lies in it, aligned, and shares its
+// bytes with no other.
 func (f *File) place(h *header) error {
 	alignment := int64(defaultAlignment)
 	if _, ok := f.metadata[alignmentKey]; ok {

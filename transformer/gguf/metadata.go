@@ -12,16 +12,15 @@ import (
 // Keys lists the keys of the metadata in alphabetical order.
 func (f *File) Keys() []string { return slices.Sorted(maps.Keys(f.metadata)) }
 
-// Value returns the metadata of that key, and reports whether there is any. It is a bool, a
-// string, an integer of 8 to 64 bits, with or without sign, a float32 or float64, or
-// a slice of one of these, just as the file has it. It belongs to f.
+// Value returns the metadata of that key, and reports whether there is any. It is a bool, a string,
+// an integer of 8 to 64 bits, with or without sign, a float32 or float64, or a slice of one of
+// these, just as the file has it. It belongs to f.
 func (f *File) Value(key string) (any, bool) {
 	v, ok := f.metadata[key]
 	return v, ok
 }
 
-// value returns the metadata of a key as a T, through convert where the file has another
-// type.
+// value returns the metadata of a key as a T, through convert where the file has another type.
 func value[T any](f *File, key, want string, convert func(any) (T, bool)) (T, error) {
 	var none T
 	v, ok := f.metadata[key]
@@ -39,8 +38,8 @@ func value[T any](f *File, key, want string, convert func(any) (T, bool)) (T, er
 	return none, fmt.Errorf("%w: %q is %T, want %s", fault.ErrType, key, v, want)
 }
 
-// Bool returns the metadata of a key, which must be a bool. As with the following methods,
-// errors match [fault.ErrAbsent] and [fault.ErrType].
+// Bool returns the metadata of a key, which must be a bool. As with the following methods, errors
+// match [fault.ErrAbsent] and [fault.ErrType].
 func (f *File) Bool(key string) (bool, error) { return value[bool](f, key, "bool", nil) }
 
 // Text returns the metadata of a key, which must be a string. It need not be valid UTF-8.

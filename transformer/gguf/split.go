@@ -8,10 +8,11 @@ import (
 	"github.com/avoformer/avoformer/internal/hub"
 )
 
-// This file puts together a file that was split: its first part has the metadata, each part has tensors.
-// Source: gguf-split of llama.cpp.
+// This file puts together a file that was split: its first part has the metadata, each part has
+// tensors. Source: gguf-split of llama.cpp.
 
-// split returns a part's number, from 0 on, and how many parts there are: 1 of a file that was not split.
+// split returns a part's number, from 0 on, and how many parts there are: 1 of a file that was not
+// split.
 func (f *File) split() (number, count int64, err error) {
 	if count, err = f.Int("split.count"); errors.Is(err, fault.ErrAbsent) {
 		return 0, 1, nil
@@ -73,9 +74,9 @@ func (f *File) add(path string, number, count int64) error {
 	return nil
 }
 
-// Open opens the file at path. Tensors are read when asked for, so a file may be
-// larger than memory. For a file that was split, path is the first part, x-00001-of-00003.gguf;
-// Open also opens the other parts next to it.
+// Open opens the file at path. Tensors are read when asked for, so a file may be larger than
+// memory. For a file that was split, path is the first part, x-00001-of-00003.gguf; Open also opens
+// the other parts next to it.
 func Open(path string) (*File, error) {
 	f, err := openOne(path)
 	if err != nil {

@@ -2,8 +2,8 @@ package gguf
 
 import "fmt"
 
-// A Type is the format of a tensor's elements, by the number that files have for it.
-// Quantized formats hold blocks of elements of one row, which share scales.
+// A Type is the format of a tensor's elements, by the number that files have for it. Quantized
+// formats hold blocks of elements of one row, which share scales.
 type Type uint32
 
 // The formats that Dequantize knows.
@@ -30,15 +30,14 @@ const (
 	MXFP4 Type = 39
 )
 
-// layout describes a format: its name, the number of elements of a block, and their
-// bytes.
+// layout describes a format: its name, the number of elements of a block, and their bytes.
 type layout struct {
 	name         string
 	block, bytes int
 }
 
-// layouts are all formats of ggml, so that the place of each tensor can be checked.
-// Source: GGML_QUANT_SIZES of the gguf package and ggml-common.h.
+// layouts are all formats of ggml, so that the place of each tensor can be checked. Source:
+// GGML_QUANT_SIZES of the gguf package and ggml-common.h.
 var layouts = map[Type]layout{
 	F32: {"F32", 1, 4}, F16: {"F16", 1, 2}, BF16: {"BF16", 1, 2}, F64: {"F64", 1, 8},
 	24: {"I8", 1, 1}, 25: {"I16", 1, 2}, 26: {"I32", 1, 4}, 27: {"I64", 1, 8},
@@ -60,8 +59,8 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// Block returns the number of elements of a block, 1 if the type has no blocks, and
-// 0 for a type that is not known.
+// Block returns the number of elements of a block, 1 if the type has no blocks, and 0 for a type
+// that is not known.
 func (t Type) Block() int { return layouts[t].block }
 
 // Bytes returns the number of bytes of n elements of one row, n being a multiple of Block.

@@ -20,8 +20,8 @@ func isZip(r io.ReaderAt) bool {
 	return string(start[:]) == "PK\x03\x04"
 }
 
-// readZip reads the state dict of a zip archive: NAME/data.pkl is its pickle, and NAME/data/KEY
-// are the storages, none of them compressed.
+// readZip reads the state dict of a zip archive: NAME/data.pkl is its pickle, and NAME/data/KEY are
+// the storages, none of them compressed.
 func readZip(r io.ReaderAt, size int64) (any, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -90,8 +90,8 @@ func stored(r io.ReaderAt, m *zip.File, size int64) (begin int64, data *io.Secti
 	return begin, io.NewSectionReader(r, begin, int64(length)), nil
 }
 
-// identified returns the storage of a persistent id, ("storage", class, key, place, elements), which
-// is made once for a key.
+// identified returns the storage of a persistent id, ("storage", class, key, place, elements),
+// which is made once for a key.
 func identified(id any, storages map[string]*storage) (*storage, error) {
 	t, ok := id.(tuple)
 	if !ok || len(t) < 5 || t[0] != "storage" {
@@ -121,13 +121,13 @@ func identified(id any, storages map[string]*storage) (*storage, error) {
 	return s, nil
 }
 
-// magic is the pickle with which files begin that are older than the zip archives: PROTO 2,
-// LONG1 of 10 bytes, STOP.
+// magic is the pickle with which files begin that are older than the zip archives: PROTO 2, LONG1
+// of 10 bytes, STOP.
 var magic = []byte{0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'}
 
-// readLegacy reads the state dict of a file of pickles: the magic number, the version, the
-// machine that wrote it, the state dict, and the keys of the storages, which follow in this
-// order, each after the number of its elements.
+// readLegacy reads the state dict of a file of pickles: the magic number, the version, the machine
+// that wrote it, the state dict, and the keys of the storages, which follow in this order, each
+// after the number of its elements.
 func readLegacy(r io.ReaderAt, size int64) (any, error) {
 	start := make([]byte, len(magic))
 	if n, err := r.ReadAt(start, 0); n < len(start) && err != io.EOF {

@@ -69,8 +69,8 @@ var functions = map[global]func(args tuple) (any, error){
 	{"torch._utils", "_rebuild_parameter_with_state"}: rebuildParameter,
 }
 
-// rebuild makes a tensor of its storage, the offset in it, shape and strides; further
-// arguments concern training.
+// rebuild makes a tensor of its storage, the offset in it, shape and strides; further arguments
+// concern training.
 func rebuild(args tuple) (any, error) {
 	if len(args) < 4 {
 		return nil, fmt.Errorf("%w: a tensor of %d arguments, want 4 or more", fault.ErrFormat, len(args))

@@ -10,9 +10,9 @@ import (
 )
 
 // This file reads pickles: programs for a stack machine that builds an object. It has the
-// operations that state dicts of tensors need, and globals.go has the functions that a
-// pickle may call. Nothing else is ever called: a pickle that asks for any other function is
-// refused with an error that names the function.
+// operations that state dicts of tensors need, and globals.go has the functions that a pickle may
+// call. Nothing else is ever called: a pickle that asks for any other function is refused with an
+// error that names the function.
 //
 // Source: the comments of CPython's Lib/pickletools.py.
 
@@ -21,7 +21,8 @@ func (g global) String() string { return g.module + "." + g.name }
 const (
 	// maxPickle bounds the bytes of a pickle. A tensor takes some 150.
 	maxPickle = 1 << 25
-	// maxStack bounds the values in the making. Python's pickler adds to dicts and lists by the thousand.
+	// maxStack bounds the values in the making. Python's pickler adds to dicts and lists by the
+	// thousand.
 	maxStack = 1 << 16
 	// memoBlock values are kept in one piece, so that few are copied as their number grows.
 	memoBlock = 1 << 12
@@ -146,8 +147,8 @@ func (u *unpickler) popN(n int) ([]any, error) {
 
 var errStack = fmt.Errorf("%w: a pickle takes what it did not make", fault.ErrFormat)
 
-// popMark takes the values after the last mark off the stack, and the mark. They are valid
-// until the next push.
+// popMark takes the values after the last mark off the stack, and the mark. They are valid until
+// the next push.
 func (u *unpickler) popMark() ([]any, error) {
 	for at := len(u.stack) - 1; at >= 0; at-- {
 		if _, ok := u.stack[at].(mark); ok {
@@ -265,8 +266,8 @@ func (u *unpickler) reduce(items []any, err error) error {
 	return u.push(v, err)
 }
 
-// build sets attributes of an object. Those of a state dict, such as its versions, say
-// nothing about the tensors.
+// build sets attributes of an object. Those of a state dict, such as its versions, say nothing
+// about the tensors.
 func (u *unpickler) build(items []any, err error) error {
 	if err != nil {
 		return err

@@ -1,9 +1,9 @@
 // Package pytorch reads the files that torch.save writes of a state dict, such as
-// pytorch_model.bin: a zip archive or, before PyTorch 1.6, a file of pickles, in which tensors
-// are views of storages.
+// pytorch_model.bin: a zip archive or, before PyTorch 1.6, a file of pickles, in which tensors are
+// views of storages.
 //
-// A pickle is a program. Here it can only put tensors together. Any other function that it asks for is
-// refused with an error that matches [fault.ErrUnsupported] and names the function, and is never
+// A pickle is a program. Here it can only put tensors together. Any other function that it asks for
+// is refused with an error that matches [fault.ErrUnsupported] and names the function, and is never
 // executed. The package does not trust other parts of a file either. A file that is truncated,
 // inconsistent or made up gives an error that matches [fault.ErrFormat]; no size that a file merely
 // claims is ever allocated. The package gives the same numbers on big-endian machines.
@@ -41,8 +41,8 @@ func (i Info) Len() int {
 	return n
 }
 
-// entry is a tensor by its name, and its elements where these do not lie one after another in
-// the file.
+// entry is a tensor by its name, and its elements where these do not lie one after another in the
+// file.
 type entry struct {
 	*tensor
 	gather sync.Once
@@ -59,8 +59,8 @@ type File struct {
 	closer  io.Closer
 }
 
-// Open opens the file at path. Tensors are read when asked for, so a file may be
-// larger than memory.
+// Open opens the file at path. Tensors are read when asked for, so a file may be larger than
+// memory.
 func Open(path string) (*File, error) {
 	f, closer, err := datafile.Open(path, NewFile)
 	if err != nil {
@@ -127,8 +127,8 @@ func (f *File) Info(name string) (Info, bool) {
 	return Info{e.storage.dtype, slices.Clone(e.shape)}, true
 }
 
-// Float32 reads a tensor of float32, float16, bfloat16 (both exact) or float64 (rounded)
-// elements, in row-major order.
+// Float32 reads a tensor of float32, float16, bfloat16 (both exact) or float64 (rounded) elements,
+// in row-major order.
 func (f *File) Float32(name string) ([]float32, error) {
 	e, ok := f.entries[name]
 	if !ok {
@@ -137,8 +137,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 	return datafile.AllFloats(e.info().Len(), func(dst []float32, from int) error { return f.ReadFloat32(dst, name, from) })
 }
 
-// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
-// Float32 has them.
+// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as Float32 has them.
 func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
@@ -163,8 +162,8 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	return nil
 }
 
-// ReadData sets dst to the raw little-endian data of the named tensor from element from on. Its error matches
-// errors.ErrUnsupported where the elements do not lie one after another.
+// ReadData sets dst to the raw little-endian data of the named tensor from element from on. Its
+// error matches errors.ErrUnsupported where the elements do not lie one after another.
 func (f *File) ReadData(dst []byte, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
@@ -192,8 +191,8 @@ func (t *tensor) contiguous() bool {
 	return true
 }
 
-// gathered returns, in row-major order, the elements of a tensor that is not contiguous, such
-// as a transposed one. It reads the whole span of the storage.
+// gathered returns, in row-major order, the elements of a tensor that is not contiguous, such as a
+// transposed one. It reads the whole span of the storage.
 func (f *File) gathered(e *entry, element datafile.Element, name string) ([]float32, error) {
 	n := e.info().Len()
 	if n == 0 {

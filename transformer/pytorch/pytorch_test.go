@@ -93,7 +93,8 @@ func TestTensors(t *testing.T) {
 	}
 }
 
-// readData wants the stored elements of a tensor from everywhere to the end, or to be told that they are apart.
+// readData wants the stored elements of a tensor from everywhere to the end, or to be told that
+// they are apart.
 func readData(f *pytorch.File, tensor string, want []float32) error {
 	element := map[pytorch.DType]struct {
 		size  int

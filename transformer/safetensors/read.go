@@ -36,8 +36,8 @@ func (f *File) ReadData(dst []byte, name string, from int) error {
 	return f.r.Fill(dst, f.data+e.begin+int64(from)*int64(size), name)
 }
 
-// Float32 reads a tensor of F32, F16, BF16, F8_E4M3, F8_E5M2, I8 (all exact), F64, I32 or I64 (rounded)
-// elements, in row-major order.
+// Float32 reads a tensor of F32, F16, BF16, F8_E4M3, F8_E5M2, I8 (all exact), F64, I32 or I64
+// (rounded) elements, in row-major order.
 func (f *File) Float32(name string) ([]float32, error) {
 	e, ok := f.entries[name]
 	if !ok {
@@ -52,8 +52,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 // elements are the types that are read as floating-point numbers.
 var elements = map[DType]datafile.Element{F32: datafile.F32, F16: datafile.F16, BF16: datafile.BF16, F8E4M3: datafile.F8E4M3, F8E5M2: datafile.F8E5M2, F64: datafile.F64, I8: datafile.I8, I32: datafile.I32, I64: datafile.I64}
 
-// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
-// Float32 has them.
+// ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as Float32 has them.
 func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {

@@ -1,11 +1,10 @@
-// Package safetensors reads and writes the safetensors format, in which trained
-// weights are published: an 8-byte little-endian header length, a JSON header
-// that names tensors with their element type, shape and place, and the raw
-// little-endian data.
+// Package safetensors reads and writes the safetensors format, in which trained weights are
+// published: an 8-byte little-endian header length, a JSON header that names tensors with their
+// element type, shape and place, and the raw little-endian data.
 //
-// A file is not trusted. Reading one that is truncated, inconsistent or made up
-// gives an error that matches [fault.ErrFormat]; no size that a file merely claims is
-// ever allocated. The package gives the same numbers on big-endian machines.
+// A file is not trusted. Reading one that is truncated, inconsistent or made up gives an error that
+// matches [fault.ErrFormat]; no size that a file merely claims is ever allocated. The package gives
+// the same numbers on big-endian machines.
 //
 // Source: https://github.com/huggingface/safetensors (format section).
 //
@@ -29,8 +28,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
-// maxHeader is the longest header that is accepted, the limit of the reference
-// implementation.
+// maxHeader is the longest header that is accepted, the limit of the reference implementation.
 const maxHeader = 100_000_000
 
 // A DType is the type of a tensor's elements, as the header spells it.
@@ -43,7 +41,8 @@ const (
 	I8   DType = "I8"
 	I16  DType = "I16"
 	U16  DType = "U16"
-	// Numbers of 8 bits, as torch.float8_e4m3fn and float8_e5m2. A checkpoint has scales in other tensors.
+	// Numbers of 8 bits, as torch.float8_e4m3fn and float8_e5m2. A checkpoint has scales in other
+	// tensors.
 	F8E4M3 DType = "F8_E4M3"
 	F8E5M2 DType = "F8_E5M2"
 
@@ -93,8 +92,7 @@ type entry struct {
 	begin, end int64 // bytes, relative to the start of the data
 }
 
-// A File is an open safetensors file. It may be used by several goroutines if
-// its reader may.
+// A File is an open safetensors file. It may be used by several goroutines if its reader may.
 type File struct {
 	r        datafile.Reader
 	data     int64 // where the data starts
@@ -103,8 +101,8 @@ type File struct {
 	closer   io.Closer
 }
 
-// Open opens the file at path. Tensors are read when asked for, so a file may
-// be larger than memory.
+// Open opens the file at path. Tensors are read when asked for, so a file may be larger than
+// memory.
 func Open(path string) (*File, error) {
 	f, closer, err := datafile.Open(path, NewFile)
 	if err != nil {
@@ -135,8 +133,8 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	if n > maxHeader || int64(n) > size-8 {
 		return nil, fmt.Errorf("%w: header of %d bytes in a file of %d", fault.ErrFormat, n, size)
 	}
-	// The claimed length is at most what r is said to hold, but r may hold less:
-	// ReadAll grows with the bytes that it really gets.
+	// The claimed length is at most what r is said to hold, but r may hold less: ReadAll grows with
+	// the bytes that it really gets.
 	header, err := io.ReadAll(io.NewSectionReader(r, 8, int64(n)))
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: header: %w", err)
@@ -159,8 +157,7 @@ func (f *File) Close() error {
 	return f.closer.Close()
 }
 
-// parseHeader fills f.entries and f.metadata. dataLen is the number of bytes
-// after the header.
+// parseHeader fills f.entries and f.metadata. dataLen is the number of bytes after the header.
 func (f *File) parseHeader(header []byte, dataLen int64) error {
 	err := once(header, func(name string, value json.RawMessage) error {
 		if name == "__metadata__" {
@@ -224,8 +221,8 @@ func parseEntry(text []byte, dataLen int64) (e entry, err error) {
 	return e, e.setShape(shape)
 }
 
-// numbers is a list of few: the numbers of a long one would take several times the
-// memory of their text.
+// numbers is a list of few: the numbers of a long one would take several times the memory of their
+// text.
 type numbers []int64
 
 func (n *numbers) UnmarshalJSON(text []byte) error {
@@ -236,8 +233,8 @@ func (n *numbers) UnmarshalJSON(text []byte) error {
 	return pyjson.Unmarshal(text, (*[]int64)(n))
 }
 
-// setShape checks that the shape is of non-negative sizes and that its bytes
-// are those between the offsets.
+// setShape checks that the shape is of non-negative sizes and that its bytes are those between the
+// offsets.
 func (e *entry) setShape(shape []int64) error {
 	size := int64(e.DType.size())
 	known := size != 0
@@ -270,8 +267,8 @@ func (e *entry) setShape(shape []int64) error {
 	return nil
 }
 
-// checkLayout demands, as the format does, that tensors neither overlap nor
-// leave bytes between or after them.
+// checkLayout demands, as the format does, that tensors neither overlap nor leave bytes between or
+// after them.
 func (f *File) checkLayout(dataLen int64) error {
 	all := make([]entry, 0, len(f.entries))
 	for _, e := range f.entries {

@@ -66,8 +66,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBytesOnDisk fixes the bytes themselves, so that reading and writing
-// cannot agree on a wrong byte order, whatever the machine's own.
+// TestBytesOnDisk fixes the bytes themselves, so that reading and writing cannot agree on a wrong
+// byte order, whatever the machine's own.
 func TestBytesOnDisk(t *testing.T) {
 	var buf bytes.Buffer
 	if err := Write(&buf, map[string]Tensor{"x": {[]int{1}, []float32{1.5}}}, nil); err != nil {
@@ -174,8 +174,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestUnknownDType: what cannot be converted fails when it is asked for, and keeps
-// nobody from the rest.
+// TestUnknownDType: what cannot be converted fails when it is asked for, and keeps nobody from the
+// rest.
 func TestUnknownDType(t *testing.T) {
 	f, err := Parse(file(`{"x":{"dtype":"F8_E8M0","shape":[4],"data_offsets":[0,4]},"y":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},"z":{"dtype":"F4","shape":[4611686018427387904,16],"data_offsets":[8,9]}}`, make([]byte, 9)))
 	if err != nil {
@@ -242,8 +242,8 @@ type lyingReader struct{ r *bytes.Reader }
 
 func (l lyingReader) ReadAt(p []byte, off int64) (int, error) { return l.r.ReadAt(p, off) }
 
-// TestClaimsAreNotAllocated reads a file that claims a 90 MB header, from a
-// reader that is said to hold it and does not.
+// TestClaimsAreNotAllocated reads a file that claims a 90 MB header, from a reader that is said to
+// hold it and does not.
 func TestClaimsAreNotAllocated(t *testing.T) {
 	data := binary.LittleEndian.AppendUint64(nil, 90_000_000)
 	var before, after runtime.MemStats
@@ -258,8 +258,8 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 	}
 }
 
-// TestMemory parses files of a megabyte that is all header, in the ways that make
-// most of each byte. What is kept is within a small factor of the file's size.
+// TestMemory parses files of a megabyte that is all header, in the ways that make most of each
+// byte. What is kept is within a small factor of the file's size.
 func TestMemory(t *testing.T) {
 	const size = 1 << 20
 	fill := func(entry func(i int) string) []byte {
@@ -288,8 +288,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a file at every byte, as a file of that size, and as one whose
-// reader ends early.
+// TestTruncated cuts a file at every byte, as a file of that size, and as one whose reader ends
+// early.
 func TestTruncated(t *testing.T) {
 	whole := file(`{"__metadata__":{"a":"b"},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"y":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}`, make([]byte, 9))
 	for n := range len(whole) {
@@ -354,7 +354,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestFloat8 compares all numbers of 8 bits with what torch makes of them; scripts/folders/float8.py wrote the file.
+// TestFloat8 compares all numbers of 8 bits with what torch makes of them;
+// scripts/folders/float8.py wrote the file.
 func TestFloat8(t *testing.T) {
 	f, err := Open("testdata/float8.safetensors")
 	if err != nil {

@@ -16,8 +16,8 @@ type Tensor struct {
 	Data  []float32
 }
 
-// Write writes the tensors, in alphabetical order, and the metadata, which may
-// be nil, as a safetensors file of F32 elements.
+// Write writes the tensors, in alphabetical order, and the metadata, which may be nil, as a
+// safetensors file of F32 elements.
 func Write(w io.Writer, tensors map[string]Tensor, metadata map[string]string) error {
 	names := make([]string, 0, len(tensors))
 	for n := range tensors {

@@ -1,10 +1,10 @@
-// Kernelgen writes every generated file of package kernels/internal/simd from asm.Catalog:
-// the assembly of each tier, its declarations, and the dispatch switches.
+// Kernelgen writes every generated file of package kernels/internal/simd from asm.Catalog: the
+// assembly of each tier, its declarations, and the dispatch switches.
 //
 //	go run ./cmd/kernelgen [-check] [-dir DIR]
 //
-// With -check it writes nothing and fails when a file on disk differs from what
-// it would write, is missing, or is a generated file that nothing generates.
+// With -check it writes nothing and fails when a file on disk differs from what it would write, is
+// missing, or is a generated file that nothing generates.
 package main
 
 import (

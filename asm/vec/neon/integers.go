@@ -144,9 +144,9 @@ func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
 // QuadsSigned implements Tiler.
 func (x *Machine) QuadsSigned() bool { return true }
 
-// DotByWords adds the products of four bytes of l0 and b0, and of l1 and b1. It adds two
-// products as a word, which cannot overflow. Each of the two sums gets the products of half
-// the lanes; its pairs of lanes add up.
+// DotByWords adds the products of four bytes of l0 and b0, and of l1 and b1. It adds two products
+// as a word, which cannot overflow. Each of the two sums gets the products of half the lanes; its
+// pairs of lanes add up.
 func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
 	x0, x1, low, high := x.V(), x.V(), x.V(), x.V()
 	x.VDUP(lane(l0), x0.S4())
@@ -160,8 +160,8 @@ func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
 	x.VSADALP(high.H8(), vector(sums[1]).S4())
 }
 
-// DotWords adds the products of two words of l and each pair of words of b to two sums, whose pairs of
-// lanes add up.
+// DotWords adds the products of two words of l and each pair of words of b to two sums, whose pairs
+// of lanes add up.
 func (x *Machine) DotWords(sums [2]vec.V, l vec.Lane, b vec.V) {
 	both := x.V()
 	x.VDUP(lane(l), both.S4())

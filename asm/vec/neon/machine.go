@@ -15,10 +15,9 @@ import (
 
 // Machine emits code for NEON, width 4.
 //
-// An instruction takes no constant from memory: operands that are constants
-// stay in registers if there are enough (arm64.Function.Const). If an
-// instruction overwrites an operand that is a constant, the constant is loaded
-// each time: a load is as cheap as the copy that it saves.
+// An instruction takes no constant from memory: operands that are constants stay in registers if
+// there are enough (arm64.Function.Const). If an instruction overwrites an operand that is a
+// constant, the constant is loaded each time: a load is as cheap as the copy that it saves.
 type Machine struct {
 	*arm64.Function
 	vec.Base
@@ -51,8 +50,7 @@ func (x *Machine) NewLabel(what string) string {
 	return fmt.Sprintf("%s%d", what, x.labels)
 }
 
-// LoadInt loads an integer, or a slice's base or length, from the arguments into
-// a fresh register.
+// LoadInt loads an integer, or a slice's base or length, from the arguments into a fresh register.
 func (x *Machine) LoadInt(c gotypes.Component) arm64.GP {
 	r := x.GP()
 	x.Function.Load(c, r)
@@ -185,7 +183,8 @@ func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	x.Label(end)
 }
 
-// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the positive numbers.
+// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the
+// positive numbers.
 func (x *Machine) IfOutside(v vec.V, least, most vec.Const, body func()) {
 	bits, low, span, end := x.GP(), x.GP(), x.GP(), x.NewLabel("end")
 	x.FMOVSToGP(vector(v), bits)

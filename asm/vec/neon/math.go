@@ -164,8 +164,8 @@ func (x *Machine) ShiftLeft(a vec.V, bits int) vec.V {
 	return vec.V{Reg: w}
 }
 
-// Pow2Steps implements Machine. The table has the lowest bytes of all words first, then the next ones: the
-// bytes of a word are 8 apart.
+// Pow2Steps implements Machine. The table has the lowest bytes of all words first, then the next
+// ones: the bytes of a word are 8 apart.
 func (x *Machine) Pow2Steps(steps [8]float32) func(biased vec.V) vec.V {
 	var table [8]uint32
 	for i, w := range vec.StepWords(steps) {
@@ -190,8 +190,8 @@ func (x *Machine) Pow2Steps(steps [8]float32) func(biased vec.V) vec.V {
 	}
 }
 
-// ScaleByPow2Full implements Machine: 2^N as the product of two powers that
-// are normal numbers, N = floor(N/2) + (N - floor(N/2)).
+// ScaleByPow2Full implements Machine: 2^N as the product of two powers that are normal numbers, N =
+// floor(N/2) + (N - floor(N/2)).
 func (x *Machine) ScaleByPow2Full(p vec.V, r vec.Rounded) vec.V {
 	one := x.op(vec.One).S4()
 	half, rest, w := x.V().S4(), x.V().S4(), x.V()
@@ -242,8 +242,8 @@ func (x *Machine) ReduceAdd(v vec.V) vec.V { return x.reduce(x.VFADD, x.VFADDP, 
 // ReduceMax implements Machine.
 func (x *Machine) ReduceMax(v vec.V) vec.V { return x.reduce(x.VFMAX, x.VFMAXP, v) }
 
-// reduce combines each lane with its partner at distance 2, as on machines with longer vectors, and then
-// pairs. Every lane ends with the full result.
+// reduce combines each lane with its partner at distance 2, as on machines with longer vectors, and
+// then pairs. Every lane ends with the full result.
 func (x *Machine) reduce(op, pairs func(m, n, d arm64.Arranged), v vec.V) vec.V {
 	crossed := x.V()
 	x.VEXT(8, vector(v).B16(), vector(v).B16(), crossed.B16())
@@ -254,8 +254,8 @@ func (x *Machine) reduce(op, pairs func(m, n, d arm64.Arranged), v vec.V) vec.V 
 // TransposeBlock implements Machine.
 func (x *Machine) TransposeBlock() int { return 4 }
 
-// Transpose implements Machine: zipping rows 0 and 2, and 1 and 3, and then the
-// results, brings each column together.
+// Transpose implements Machine: zipping rows 0 and 2, and 1 and 3, and then the results, brings
+// each column together.
 func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.Int) {
 	var rows, mid [4]vec.V
 	p := x.CopyPtr(src)

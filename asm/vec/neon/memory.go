@@ -112,8 +112,8 @@ func (x *Machine) StoreLanes(p vec.Ptr, v vec.V, first, n int) {
 	}
 }
 
-// lanesOf is the Mask of a Tail. There are no masked loads: lanes 1 and 2 are
-// loaded from and stored to offsets that stay within the elements.
+// lanesOf is the Mask of a Tail. There are no masked loads: lanes 1 and 2 are loaded from and
+// stored to offsets that stay within the elements.
 type lanesOf struct {
 	offset [3]arm64.GP // of each lane, in bytes; offset[0] is not used
 	lanes  arm64.Vec   // ones in the first Count lanes
@@ -146,8 +146,7 @@ func (x *Machine) laneAt(p vec.Ptr, t lanesOf, lane int) arm64.Mem {
 	return arm64.At(r, 0)
 }
 
-// LoadTail implements Machine. It first loads lanes past the end with the
-// last element.
+// LoadTail implements Machine. It first loads lanes past the end with the last element.
 func (x *Machine) LoadTail(p vec.Ptr, t vec.Tail, fill vec.Const) vec.V {
 	mask, v := tail(t), x.V()
 	x.FMOVS(arm64.At(general(p), 0), v)
@@ -158,8 +157,8 @@ func (x *Machine) LoadTail(p vec.Ptr, t vec.Tail, fill vec.Const) vec.V {
 	return vec.V{Reg: v}
 }
 
-// StoreTail implements Machine. It stores lanes past the end where the last
-// element then overwrites them.
+// StoreTail implements Machine. It stores lanes past the end where the last element then overwrites
+// them.
 func (x *Machine) StoreTail(p vec.Ptr, t vec.Tail, v vec.V) {
 	mask := tail(t)
 	for lane := 2; lane > 0; lane-- {

@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The vocabulary of products. Kept parameters are in registers, and instructions multiply by a lane.
+// The vocabulary of products. Kept parameters are in registers, and instructions multiply by a
+// lane.
 
 // kept is a parameter in a register.
 type kept struct {

@@ -90,8 +90,8 @@ func (x *Machine) LanesOfTwo(n vec.Int) (first, second vec.Tail) {
 	return vec.Tail{Reg: a}, vec.Tail{Reg: b}
 }
 
-// AlignedWhole implements Masking: the row is in n/width + 1 vectors if n is a multiple
-// of width or one more, wherever it begins, and in one more otherwise.
+// AlignedWhole implements Masking: the row is in n/width + 1 vectors if n is a multiple of width or
+// one more, wherever it begins, and in one more otherwise.
 func (x *Machine) AlignedWhole(n vec.Int) vec.Int {
 	whole := x.CopyInt(n)
 	x.ADDQ(Imm(x.Width()-2), general(whole))

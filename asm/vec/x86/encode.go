@@ -11,10 +11,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Instructions that Go's assembler lacks are replaced by bytes, after register allocation and the check of
-// their features.
+// Instructions that Go's assembler lacks are replaced by bytes, after register allocation and the
+// check of their features.
 
-// encoded is an instruction as bytes, and as text for the GNU assembler, which assembles it in a test.
+// encoded is an instruction as bytes, and as text for the GNU assembler, which assembles it in a
+// test.
 type encoded interface {
 	code() []byte
 	text() string
@@ -64,8 +65,7 @@ func directives(e encoded) (all []directive) {
 	return all
 }
 
-// bytesOf is the operand of the first directive: its value and the
-// directives after it.
+// bytesOf is the operand of the first directive: its value and the directives after it.
 type bytesOf struct {
 	all  []directive
 	text string

@@ -14,8 +14,8 @@ import (
 // avx512BF16 is the feature that VDPBF16PS needs.
 const avx512BF16 = "AVX512BF16"
 
-// DotBFloat16 adds two products of bfloat16, of a pair of a, which may be a lane, and a pair of b, to each
-// float32 lane of acc.
+// DotBFloat16 adds two products of bfloat16, of a pair of a, which may be a lane, and a pair of b,
+// to each float32 lane of acc.
 func (x *Machine) DotBFloat16(acc, a, b vec.V) {
 	ops := []operand.Op{vector(b), vector(a), vector(acc)}
 	x.Instruction(&ir.Instruction{Opcode: "VDPBF16PS", Operands: ops, Inputs: ops, Outputs: ops[2:], ISA: []string{avx512BF16}})
@@ -24,8 +24,8 @@ func (x *Machine) DotBFloat16(acc, a, b vec.V) {
 // evexDot is VDPBF16PS on ZMM registers, by the numbers of b, a and the sum.
 type evexDot [3]int
 
-// code is EVEX.512.F3.0F38.W0 52 /r (Intel SDM volume 2, VDPBF16PS): the registers' two highest bits, and all
-// bits of a, are inverted.
+// code is EVEX.512.F3.0F38.W0 52 /r (Intel SDM volume 2, VDPBF16PS): the registers' two highest
+// bits, and all bits of a, are inverted.
 func (d evexDot) code() []byte {
 	b, a, acc := byte(d[0]), byte(d[1]), byte(d[2])
 	return []byte{

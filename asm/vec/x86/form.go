@@ -15,14 +15,14 @@ type form struct {
 	extract func(x *Machine, group uint8, v reg.Register, to operand.Op)
 	// upper moves the upper half of a vector that is longer than a YMM register.
 	upper func(x *Machine, v reg.Register, to reg.Register)
-	// across has the steps of a reduction over the groups of four lanes: each brings
-	// every group's partner to it.
+	// across has the steps of a reduction over the groups of four lanes: each brings every group's
+	// partner to it.
 	across []func(x *Machine, v, w reg.Register)
-	// halves has the steps from the vector to its four lowest lanes: each returns the
-	// lower half, and the upper half in a register of the same length.
+	// halves has the steps from the vector to its four lowest lanes: each returns the lower half,
+	// and the upper half in a register of the same length.
 	halves []func(x *Machine, v reg.VecVirtual) (low, high reg.VecVirtual)
-	// blend prepares a function that returns the lanes of b where bits are
-	// 1, and those of a elsewhere.
+	// blend prepares a function that returns the lanes of b where bits are 1, and those of a
+	// elsewhere.
 	blend func(x *Machine, bits uint32) func(a, b vec.V) vec.V
 	// groups prepares the sums over groups of four lanes of several vectors.
 	groups func(x *Machine) func(vs []vec.V) vec.V

@@ -113,8 +113,8 @@ func (x *Machine) OrIntTo(acc, b vec.V) {
 	x.VPOR(vector(b), vector(acc), vector(acc))
 }
 
-// LoadPowers implements Tiler. The exponent of a float is the byte minus one. The two powers below all
-// exponents are denormal: as integers, 2^21 and twice that.
+// LoadPowers implements Tiler. The exponent of a float is the byte minus one. The two powers below
+// all exponents are denormal: as integers, 2^21 and twice that.
 func (x *Machine) LoadPowers(p vec.Ptr, off int) vec.V {
 	one, v, low := x.Constant(1), x.NewV(), x.NewV()
 	x.VPMOVZXBD(at(p, off), v)
@@ -188,14 +188,16 @@ func (x *Machine) LoadWords(p vec.Ptr, off int) vec.V {
 	return vec.V{Reg: v}
 }
 
-// MulWords multiplies words of a, which may be a lane, by those of b, and writes the sums of pairs of
-// products, of 32 bits, into to.
+// MulWords multiplies words of a, which may be a lane, by those of b, and writes the sums of pairs
+// of products, of 32 bits, into to.
 func (x *Machine) MulWords(a, b, to vec.V) { x.VPMADDWD(vector(a), vector(b), vector(to)) }
 
-// DotWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32 bits: VPDPWSSD.
+// DotWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32
+// bits: VPDPWSSD.
 func (x *Machine) DotWords(acc, a, b vec.V) { x.VPDPWSSD(vector(b), vector(a), vector(acc)) }
 
-// MulBytes returns the sums, as words, of pairs of products of an unsigned byte of b and a signed byte of l.
+// MulBytes returns the sums, as words, of pairs of products of an unsigned byte of b and a signed
+// byte of l.
 func (x *Machine) MulBytes(l vec.Lane, b vec.V) vec.V {
 	v := x.NewV()
 	x.VPMADDUBSW(lane(l), vector(b), v)

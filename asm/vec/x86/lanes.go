@@ -12,9 +12,9 @@ import (
 
 // Operations across lanes: sums, maxima and transposes.
 
-// Sums implements Machine: it sums four vectors at a time within groups of four
-// lanes, and then across the groups. Half of the operands of the first additions
-// are blended, because few ports shuffle.
+// Sums implements Machine: it sums four vectors at a time within groups of four lanes, and then
+// across the groups. Half of the operands of the first additions are blended, because few ports
+// shuffle.
 func (x *Machine) Sums() func(vs []vec.V) vec.V {
 	lanes, groups := x.fours(x.VSHUFPS, x.form.blend(x, 0xcccc), x.Add), x.form.groups(x)
 	return func(vs []vec.V) vec.V {
@@ -40,8 +40,8 @@ func (x *Machine) Maxima() func(vs []vec.V) vec.V {
 	}
 }
 
-// fours combines the four parts of each of two or four vectors. shuffle takes two parts of
-// each of two vectors; upper combines the lower half of one and the upper half of the other.
+// fours combines the four parts of each of two or four vectors. shuffle takes two parts of each of
+// two vectors; upper combines the lower half of one and the upper half of the other.
 func (x *Machine) fours(shuffle func(...operand.Op), upper func(a, b vec.V) vec.V, op func(a vec.V, b vec.Operand) vec.V) func(vs []vec.V) vec.V {
 	with := func(imm uint8) func(a, b vec.V) vec.V {
 		return func(a, b vec.V) vec.V {
@@ -72,8 +72,8 @@ func (x *Machine) ReduceMax(v vec.V) vec.V {
 	return x.reduce(v, func(a, b, w reg.Register) { x.VMAXPS(a, b, w) })
 }
 
-// reduce combines each lane with its partner at distance 8, 4, 2, 1. Every
-// lane ends with the full result.
+// reduce combines each lane with its partner at distance 8, 4, 2, 1. Every lane ends with the full
+// result.
 func (x *Machine) reduce(v vec.V, op func(a, b, w reg.Register)) vec.V {
 	cur := x.acrossGroups(vector(v), op)
 	for _, imm := range []uint8{0x4e, 0xb1} {
@@ -115,8 +115,8 @@ func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.I
 	}
 }
 
-// TransposeWhole writes the transpose of Width x Width elements: row c of the result is bytes*c after
-// dst. Its loads take either of two arithmetic ports, its shuffles only one.
+// TransposeWhole writes the transpose of Width x Width elements: row c of the result is bytes*c
+// after dst. Its loads take either of two arithmetic ports, its shuffles only one.
 func (x *Machine) TransposeWhole(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.Int) {
 	from := x.rowsFrom(src, ldSrc, x.Width())
 	for part := range x.Width() / 4 {
@@ -130,8 +130,8 @@ func (x *Machine) TransposeWhole(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.
 	}
 }
 
-// quarters returns elements 4*part to 4*part+3 of rows i, i+4 and so on, side by side in a register:
-// loads replace shuffles across lanes of 128 bits.
+// quarters returns elements 4*part to 4*part+3 of rows i, i+4 and so on, side by side in a
+// register: loads replace shuffles across lanes of 128 bits.
 func (x *Machine) quarters(rows []operand.Mem, i, part int) reg.VecVirtual {
 	v := x.ofWidth(len(rows))
 	for lane := range len(rows) / 4 {
@@ -234,10 +234,10 @@ func (x *Machine) DotSums(sums [][]vec.V) vec.V {
 	return vec.V{Reg: sum}
 }
 
-// addNeighbours adds neighbouring lanes, or groups of lanes, of a, and those of b. odd has the lanes of a
-// that come second, and swap is the shuffle that exchanges neighbours. Blends, which run on more ports,
-// replace half of the shuffles. In AVX-512 blends do not reach the upper registers: there the sums of b come
-// after those of a, and elsewhere between them.
+// addNeighbours adds neighbouring lanes, or groups of lanes, of a, and those of b. odd has the
+// lanes of a that come second, and swap is the shuffle that exchanges neighbours. Blends, which run
+// on more ports, replace half of the shuffles. In AVX-512 blends do not reach the upper registers:
+// there the sums of b come after those of a, and elsewhere between them.
 func (x *Machine) addNeighbours(a, b reg.Register, odd, swap uint8) reg.VecVirtual {
 	first, second, sum := a, a, x.YMM()
 	switch {
@@ -260,8 +260,9 @@ func (x *Machine) addNeighbours(a, b reg.Register, odd, swap uint8) reg.VecVirtu
 	return sum
 }
 
-// Butterfly implements Machine: it multiplies each lane by 1 or -1 and adds its partner, with one rounding.
-// The signs are in a register if there are many: vectors of 64 bytes may cross cache lines.
+// Butterfly implements Machine: it multiplies each lane by 1 or -1 and adds its partner, with one
+// rounding. The signs are in a register if there are many: vectors of 64 bytes may cross cache
+// lines.
 func (x *Machine) Butterfly(distance int) func(v vec.V) vec.V {
 	words := make([]uint32, x.Width())
 	for i := range words {

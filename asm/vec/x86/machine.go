@@ -17,8 +17,8 @@ import (
 
 // Registers, parameters and control flow of kernels on amd64.
 
-// Machine is the backend for amd64, over avo. Width 4 and 8 use VEX encodings (AVX2, FMA); width
-// 16 uses AVX-512 F, BW, DQ and VL with opmasks for tails.
+// Machine is the backend for amd64, over avo. Width 4 and 8 use VEX encodings (AVX2, FMA); width 16
+// uses AVX-512 F, BW, DQ and VL with opmasks for tails.
 type Machine struct {
 	*build.Context
 	vec.Base
@@ -29,8 +29,8 @@ type Machine struct {
 	pool   *ConstPool
 }
 
-// New returns a Machine of a tier that emits into the active function of ctx. The function returns after the
-// instructions named by leave. The functions of a file share a pool.
+// New returns a Machine of a tier that emits into the active function of ctx. The function returns
+// after the instructions named by leave. The functions of a file share a pool.
 func New(ctx *build.Context, tier arch.Tier, leave []string, pool *ConstPool) *Machine {
 	form, ok := forms[tier.Width]
 	if !ok {
@@ -90,8 +90,9 @@ func (x *Machine) constant(c vec.Const) operand.Mem {
 	return x.data(fmt.Sprintf("f32_%08x", uint32(c)), []uint32{uint32(c)})
 }
 
-// with emits an instruction with b, a and to. If possible, the load broadcasts a constant: the linker places
-// data at multiples of 32 bytes at best, and a vector of 64 bytes that crosses a cache line takes two loads.
+// with emits an instruction with b, a and to. If possible, the load broadcasts a constant: the
+// linker places data at multiples of 32 bytes at best, and a vector of 64 bytes that crosses a
+// cache line takes two loads.
 func (x *Machine) with(b vec.Operand, a, to operand.Op, plain, broadcast func(...operand.Op)) {
 	if c, ok := b.(vec.Const); ok && x.Tier().Embedded {
 		broadcast(x.constant(c), a, to)
@@ -118,8 +119,7 @@ func (x *Machine) Opmasks() bool { return x.Tier().Masks == arch.Opmasks }
 // NewV returns a fresh vector register, not yet written.
 func (x *Machine) NewV() reg.VecVirtual { return x.form.newV(x.Context) }
 
-// Imm returns an immediate operand in the shorter of the two forms that 64-bit
-// instructions take.
+// Imm returns an immediate operand in the shorter of the two forms that 64-bit instructions take.
 func Imm(n int) operand.Op {
 	if n == int(int8(n)) {
 		return operand.I8(int8(n))
@@ -174,7 +174,8 @@ func (x *Machine) Stride(param string) reg.GPVirtual {
 	return r
 }
 
-// ParamAddr returns the address of a scalar parameter in the frame, or of a slice's pointer, name_base.
+// ParamAddr returns the address of a scalar parameter in the frame, or of a slice's pointer,
+// name_base.
 func (x *Machine) ParamAddr(name string) operand.Mem {
 	param := x.Param(strings.TrimSuffix(name, "_base"))
 	if strings.HasSuffix(name, "_base") {
@@ -250,7 +251,8 @@ func (x *Machine) Bump(p vec.Ptr, bytes int) { x.ADDQ(Imm(bytes), general(p)) }
 // Loop implements Machine.
 func (x *Machine) Loop(n vec.Int, step int, body func()) { x.loop(n, step, body, false) }
 
-// InnerLoop implements Machine. On Zen 3 a loop over keys took up to a sixth longer where it did not begin at a cache line.
+// InnerLoop implements Machine. On Zen 3 a loop over keys took up to a sixth longer where it did
+// not begin at a cache line.
 func (x *Machine) InnerLoop(n vec.Int, step int, body func()) { x.loop(n, step, body, true) }
 
 func (x *Machine) loop(n vec.Int, step int, body func(), aligned bool) {
@@ -302,7 +304,8 @@ func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	x.Label(end)
 }
 
-// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the positive numbers.
+// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the
+// positive numbers.
 func (x *Machine) IfOutside(v vec.V, least, most vec.Const, body func()) {
 	bits, end := x.GP32(), x.newLabel("end")
 	x.VMOVD(vector(v).AsX(), bits)

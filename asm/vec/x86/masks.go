@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// masks is how a form of vectors selects some of its lanes: with an opmask,
-// or with a vector of all-ones lanes.
+// masks is how a form of vectors selects some of its lanes: with an opmask, or with a vector of
+// all-ones lanes.
 type masks interface {
 	// source returns the source of the mask of the first count lanes,
 	// 0 <= count <= width: the mask itself, or its address if the mask takes a vector register.
@@ -76,8 +76,8 @@ func (opmasks) choose(x *Machine, mask reg.Register, a, b vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// vectorMasks has the masks of AVX2, loaded at a sliding offset from a table of ones
-// followed by zeros.
+// vectorMasks has the masks of AVX2, loaded at a sliding offset from a table of ones followed by
+// zeros.
 type vectorMasks struct{}
 
 func (vectorMasks) source(x *Machine, count reg.Register) reg.Register {

@@ -171,7 +171,8 @@ func (x *Machine) ShiftLeft(a vec.V, bits int) vec.V {
 	return vec.V{Reg: w}
 }
 
-// MaxMagnitudeTo implements Machine. Floats without a sign compare as integers, and NaNs are above infinity.
+// MaxMagnitudeTo implements Machine. Floats without a sign compare as integers, and NaNs are above
+// infinity.
 func (x *Machine) MaxMagnitudeTo(acc vec.V, b vec.Operand) {
 	x.with(b, vector(acc), vector(acc), x.VPMAXSD, x.VPMAXSD_BCST)
 }
@@ -202,8 +203,8 @@ func (x *Machine) RoundedFrom(biased, bias vec.V) vec.Rounded {
 	return vec.Rounded{Biased: biased}
 }
 
-// ScaleByPow2Full implements Machine: 2^N as the product of two powers that
-// are normal numbers, N = floor(N/2) + (N - floor(N/2)).
+// ScaleByPow2Full implements Machine: 2^N as the product of two powers that are normal numbers, N =
+// floor(N/2) + (N - floor(N/2)).
 func (x *Machine) ScaleByPow2Full(p vec.V, r vec.Rounded) vec.V {
 	if x.form.scales {
 		w := x.NewV()

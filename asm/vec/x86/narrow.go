@@ -47,8 +47,8 @@ func (x *Machine) Spread(v vec.V) vec.V {
 	return vec.V{Reg: w}
 }
 
-// StoreNarrow implements Machine. On AVX2 it gathers the bytes in each group of four
-// lanes, and then the groups.
+// StoreNarrow implements Machine. On AVX2 it gathers the bytes in each group of four lanes, and
+// then the groups.
 func (x *Machine) StoreNarrow(p vec.Ptr, off int, v vec.V, bytes int) {
 	to := at(p, off)
 	switch {

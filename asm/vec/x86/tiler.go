@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The vocabulary of products. Its many addresses are bases with an index, for rows, or are in the frame.
+// The vocabulary of products. Its many addresses are bases with an index, for rows, or are in the
+// frame.
 
 // kept is a parameter in the frame.
 type kept struct {
@@ -60,8 +61,8 @@ func (x *Machine) Leading(param string) func() vec.Int {
 	return func() vec.Int { return x.IntParam(param) }
 }
 
-// IndexedRows addresses rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
-// for three rows.
+// IndexedRows addresses rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register for
+// three rows.
 type IndexedRows struct {
 	x     *Machine
 	ld    reg.Register

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The tiles of AMX. Go's assembler and avo know none of their instructions. The kernel allocates tile
-// registers, and their numbers are constants for avo.
+// The tiles of AMX. Go's assembler and avo know none of their instructions. The kernel allocates
+// tile registers, and their numbers are constants for avo.
 
 // The features that the instructions need, and the instruction before a return.
 const (
@@ -41,8 +41,8 @@ func rowsAt(p vec.Ptr, apart vec.Int) operand.Mem {
 	return m
 }
 
-// Offsets in a configuration: the palette, 16 bits per tile with the bytes of a row, and a byte per tile with
-// the number of rows.
+// Offsets in a configuration: the palette, 16 bits per tile with the bytes of a row, and a byte per
+// tile with the number of rows.
 const (
 	configBytes          = 64
 	palette              = 1
@@ -170,9 +170,9 @@ func (t tileInstruction) code() []byte {
 	return c
 }
 
-// encode completes an instruction on memory and a tile. As a base, the
-// stack pointer and R12 have the code that announces an index, and BP and
-// R13 the code that announces a displacement: they get a displacement of 0.
+// encode completes an instruction on memory and a tile. As a base, the stack pointer and R12 have
+// the code that announces an index, and BP and R13 the code that announces a displacement: they get
+// a displacement of 0.
 func (m *tileAddress) encode(c []byte, register int) []byte {
 	const withIndex, noIndex, byteFollows = 4, 4, 0x40
 	c[1] ^= byte(m.base >> 3 << 5)

@@ -47,8 +47,8 @@ func TestTogether(t *testing.T) {
 	x.Together(2, func(int) { x.Label("here") })
 }
 
-// TestConstants: only vectors of up to 32 bytes are whole operands in memory. The linker may let longer ones
-// cross a cache line.
+// TestConstants: only vectors of up to 32 bytes are whole operands in memory. The linker may let
+// longer ones cross a cache line.
 func TestConstants(t *testing.T) {
 	for _, c := range []struct {
 		tier arch.Tier

@@ -7,13 +7,14 @@ import (
 	"github.com/mmcloughlin/avo/x86"
 )
 
-// Go's assembler has only the EVEX encoding of VPDPBUSD. For AVX2 it is emitted as
-// bytes in the encoding of AVX-VNNI.
+// Go's assembler has only the EVEX encoding of VPDPBUSD. For AVX2 it is emitted as bytes in the
+// encoding of AVX-VNNI.
 
 // avxVNNI is the feature that the VEX encoding needs.
 const avxVNNI = "AVXVNNI"
 
-// DotBytes adds four products of an unsigned byte of b and a signed byte of a to each lane of 32 bits of acc.
+// DotBytes adds four products of an unsigned byte of b and a signed byte of a to each lane of 32
+// bits of acc.
 func (x *Machine) DotBytes(a, b, acc reg.Register) {
 	i, err := x86.VPDPBUSD(a, b, acc)
 	if err != nil {
@@ -28,8 +29,8 @@ func (x *Machine) DotBytes(a, b, acc reg.Register) {
 // vexDot is VPDPBUSD on YMM registers in VEX encoding: the numbers of a, b and the sum.
 type vexDot [3]int
 
-// code is VEX.256.66.0F38.W0 50 /r (Intel SDM volume 2, VPDPBUSD): the registers' highest bits,
-// and all bits of b, are inverted.
+// code is VEX.256.66.0F38.W0 50 /r (Intel SDM volume 2, VPDPBUSD): the registers' highest bits, and
+// all bits of b, are inverted.
 func (d vexDot) code() []byte {
 	a, b, acc := byte(d[0]), byte(d[1]), byte(d[2])
 	return []byte{0xc4, 0xe2 ^ acc>>3<<7 ^ a>>3<<5, 0x7d ^ b<<3, 0x50, 0xc0 | acc&7<<3 | a&7}

@@ -61,7 +61,8 @@ func TestVEX(t *testing.T) {
 	}
 }
 
-// committedVEX matches an instruction in the files of package simd: directives with bytes, and the text.
+// committedVEX matches an instruction in the files of package simd: directives with bytes, and the
+// text.
 var committedVEX = regexp.MustCompile(`(?m)^\s*((?:LONG|WORD|BYTE)\s.*) // (.+)$`)
 
 // bytesOfLine returns the bytes of directives, as hexadecimal digits in the order of memory.

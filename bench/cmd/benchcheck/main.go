@@ -1,12 +1,13 @@
-// Benchcheck compares the speed of a revision of this library with that of the working tree, and fails
-// if the working tree is slower by more than a threshold.
+// Benchcheck compares the speed of a revision of this library with that of the working tree, and
+// fails if the working tree is slower by more than a threshold.
 //
 //	go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
 //
-// Both run the working tree's benchmarks: two test binaries that differ only in the library
-// run in turn, and benchstat's statistics decide. If these benchmarks do not build with the revision,
-// since the library's API has changed, the revision runs its own. Benchcheck prints the geometric mean of
-// all ratios for each number of threads: of the medians, and of the least times, which other programs disturb less.
+// Both run the working tree's benchmarks: two test binaries that differ only in the library run in
+// turn, and benchstat's statistics decide. If these benchmarks do not build with the revision,
+// since the library's API has changed, the revision runs its own. Benchcheck prints the geometric
+// mean of all ratios for each number of threads: of the medians, and of the least times, which
+// other programs disturb less.
 package main
 
 import (
@@ -166,8 +167,8 @@ func median(sample []float64) float64 {
 	return benchmath.AssumeNothing.Summary(s, 0.95).Center
 }
 
-// worse lists the benchmarks whose median grew by more than a threshold in percent, where the runs of
-// both sides are too different for chance.
+// worse lists the benchmarks whose median grew by more than a threshold in percent, where the runs
+// of both sides are too different for chance.
 func worse(old, new map[string][]float64, threshold float64) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(new)) {

@@ -1,5 +1,5 @@
-// Compare times kernels of this library and native libraries in turn, round by round, and prints how
-// many times slower the best native library is.
+// Compare times kernels of this library and native libraries in turn, round by round, and prints
+// how many times slower the best native library is.
 //
 //	go run -C bench ./cmd/compare -cases "gemm_nn 128x768x768,softmax" -threads 1 -rounds 10
 package main
@@ -133,7 +133,8 @@ func show(c workload.Case, results []interleave.Result, int8Peaks map[string]flo
 	}
 }
 
-// int8Peaks prints the peaks of the instructions that multiply float32 and int8, and returns the latter.
+// int8Peaks prints the peaks of the instructions that multiply float32 and int8, and returns the
+// latter.
 func int8Peaks(threads int, tiers []kernels.ISA) map[string]float64 {
 	peaks := map[string]float64{}
 	for _, isa := range tiers {

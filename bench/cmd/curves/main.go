@@ -2,8 +2,9 @@
 //
 //	go run -C bench ./cmd/curves results/NAME-threads.txt > bench/results/NAME-threads.svg
 //
-// A line of the file is a key and a value, such as "cpu: ...", or a series: its name, its unit, and figures as threads=value, separated by
-// bars. In units that end in /s more is faster, in ms less. Lines that begin with # are comments.
+// A line of the file is a key and a value, such as "cpu: ...", or a series: its name, its unit, and
+// figures as threads=value, separated by bars. In units that end in /s more is faster, in ms less.
+// Lines that begin with # are comments.
 package main
 
 import (

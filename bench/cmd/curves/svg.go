@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// colours are those of Okabe and Ito that stand out on white and on black. Dashes set curves apart without colours.
+// colours are those of Okabe and Ito that stand out on white and on black. Dashes set curves apart
+// without colours.
 var (
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 	dashes  = []string{"", "7 3", "2 3", "9 3 2 3", "12 4", "4 4"}

@@ -75,7 +75,8 @@ type caller struct {
 	round round
 }
 
-// measure has a server answer for a block of time. Rounds of a number send the same requests in the same order.
+// measure has a server answer for a block of time. Rounds of a number send the same requests in the
+// same order.
 func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: p.connections, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -95,8 +96,9 @@ func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, er
 	return c.round, err
 }
 
-// closed sends a request on each connection once the one before is answered. At the end it waits for the remaining
-// answers, which do not count, so that this server is idle while other servers are measured.
+// closed sends a request on each connection once the one before is answered. At the end it waits
+// for the remaining answers, which do not count, so that this server is idle while other servers
+// are measured.
 func (c *caller) closed(ctx context.Context, bodies [][]byte) error {
 	var group sync.WaitGroup
 	next := make(chan []byte)
@@ -122,7 +124,8 @@ func (c *caller) closed(ctx context.Context, bodies [][]byte) error {
 	return ctx.Err()
 }
 
-// open begins requests at the times of a Poisson process, and waits for the answers to those of the block.
+// open begins requests at the times of a Poisson process, and waits for the answers to those of the
+// block.
 func (c *caller) open(ctx context.Context, bodies [][]byte, r *rand.Rand) error {
 	var group sync.WaitGroup
 	room := make(chan struct{}, c.connections)
@@ -155,8 +158,9 @@ type result struct {
 	failed, refused     bool
 }
 
-// add counts a request: for the rate if it ended within the block; for the times by its end too in a closed loop,
-// and by its beginning in an open loop, so that what a server had not answered in time counts.
+// add counts a request: for the rate if it ended within the block; for the times by its end too in
+// a closed loop, and by its beginning in an open loop, so that what a server had not answered in
+// time counts.
 func (c *caller) add(r result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +220,8 @@ func pieces(body io.Reader) (tokens int, first time.Time, err error) {
 	return max(told, counted), first, err
 }
 
-// eachPiece calls piece for each piece of a streamed answer that has text. It returns the tokens that the answer says it has, and the pieces.
+// eachPiece calls piece for each piece of a streamed answer that has text. It returns the tokens
+// that the answer says it has, and the pieces.
 func eachPiece(body io.Reader, piece func()) (told, pieces int, err error) {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {

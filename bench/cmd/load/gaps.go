@@ -1,4 +1,5 @@
-// This file measures the gaps between the tokens of running streams while a long prompt is read, and the time until its first token.
+// This file measures the gaps between the tokens of running streams while a long prompt is read,
+// and the time until its first token.
 
 package main
 
@@ -26,8 +27,8 @@ type gapRound struct {
 	alone, loaded float64   // until the first token of a long prompt, without streams and beside them
 }
 
-// measureGaps has a server read a long prompt with nothing else running, then another one while streams run. The number of
-// a round is the seed of its prompts.
+// measureGaps has a server read a long prompt with nothing else running, then another one while
+// streams run. The number of a round is the seed of its prompts.
 func (p *plan) measureGaps(ctx context.Context, t *target, number uint64) (r gapRound, err error) {
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true} // a server may close connections that were idle since the round before
 	s := &streams{target: t, client: &http.Client{Transport: transport}, watch: gaps.New(p.connections)}
@@ -70,8 +71,8 @@ type streams struct {
 	watch   *gaps.Watch
 }
 
-// follow reads the answer to the message of stream i until ctx is cancelled. It sends nil when the first token is there, or the error before
-// that.
+// follow reads the answer to the message of stream i until ctx is cancelled. It sends nil when the
+// first token is there, or the error before that.
 func (s *streams) follow(ctx context.Context, i int, model, message string, begun chan<- error) {
 	begins := false
 	err := s.read(ctx, model, message, 1<<14, func() {

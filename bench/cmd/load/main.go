@@ -1,18 +1,19 @@
-// Load sends requests to servers of models in turn, round by round, and prints the answers per second, how long
-// answers take, and the memory of the servers' processes.
+// Load sends requests to servers of models in turn, round by round, and prints the answers per
+// second, how long answers take, and the memory of the servers' processes.
 //
 //	go run -C bench ./cmd/load -connections 8 \
 //		-server ours=http://127.0.0.1:8080/v1/embeddings,pid=1234 \
 //		-server infinity=http://127.0.0.1:7997/embeddings,pid=1235
 //
-// Without -rate each of -connections clients sends its next request once the one before is answered (a closed loop).
-// With -rate requests begin at random times, as many a second on average, whatever has been answered (an open
-// loop), and an answer's time counts from when its request was due, so that the times show when a server
-// falls behind.
+// Without -rate each of -connections clients sends its next request once the one before is answered
+// (a closed loop). With -rate requests begin at random times, as many a second on average, whatever
+// has been answered (an open loop), and an answer's time counts from when its request was due, so
+// that the times show when a server falls behind.
 //
-// With -kind gaps, which is about chats too, -connections streams run while a prompt of -longest words comes: the gaps between the
-// tokens of the streams before it comes and while it is read, and the time to its first token beside that on an idle server. Servers get the field
-// ignore_eos, so that streams do not end.
+// With -kind gaps, which is about chats too, -connections streams run while a prompt of -longest
+// words comes: the gaps between the tokens of the streams before it comes and while it is read, and
+// the time to its first token beside that on an idle server. Servers get the field ignore_eos, so
+// that streams do not end.
 package main
 
 import (

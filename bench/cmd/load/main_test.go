@@ -30,8 +30,8 @@ func testPlan() plan {
 	return plan{kind: "embeddings", connections: 4, block: 300 * time.Millisecond, warm: 50 * time.Millisecond, shortest: 8, longest: 64, texts: 2, tokens: 4}
 }
 
-// TestLoops: what a server takes shows in times and rates, of an open loop with the wait for earlier
-// requests.
+// TestLoops: what a server takes shows in times and rates, of an open loop with the wait for
+// earlier requests.
 func TestLoops(t *testing.T) {
 	const takes = 10 * time.Millisecond
 	var n, now, most atomic.Int64
@@ -102,7 +102,8 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// TestBodies: all servers get the same bodies, each round gets different ones, and all are within the lengths.
+// TestBodies: all servers get the same bodies, each round gets different ones, and all are within
+// the lengths.
 func TestBodies(t *testing.T) {
 	p := testPlan()
 	a, again, next := p.bodies("m", 1), p.bodies("m", 1), p.bodies("m", 2)
@@ -149,7 +150,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestGaps: the gaps of streams before a long prompt comes and beside it, and the times to its first token.
+// TestGaps: the gaps of streams before a long prompt comes and beside it, and the times to its
+// first token.
 func TestGaps(t *testing.T) {
 	const gap, slow, read = 5 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond
 	var reading, streams atomic.Int64

@@ -1,6 +1,6 @@
-// Report measures this library and all other libraries on the machine, taking turns, and writes tables
-// and plots. It saves its measurements after each case. If interrupted, it finishes the case and writes a
-// report that says which cases are missing.
+// Report measures this library and all other libraries on the machine, taking turns, and writes
+// tables and plots. It saves its measurements after each case. If interrupted, it finishes the case
+// and writes a report that says which cases are missing.
 //
 //	go run -C bench ./cmd/report -quick            print the table of a chosen subset, in about 2 minutes
 //	go run -C bench ./cmd/report                   results/<cpu>.md with plots

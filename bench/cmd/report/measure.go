@@ -22,8 +22,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// keepBelow is the size up to which a case's inputs and their oracle are kept for the next number of
-// threads.
+// keepBelow is the size up to which a case's inputs and their oracle are kept for the next number
+// of threads.
 const keepBelow = 32 << 20
 
 // A set is what to measure, and how.
@@ -88,9 +88,9 @@ func describe(o options) *report.Run {
 	}
 }
 
-// measure adds the cases that the options ask for to a run, within about the time given, and saves after each
-// case. On SIGINT and SIGTERM it finishes the case and returns; the run says which cases are missing. Unless
-// cases are named, those of an earlier run are not measured again.
+// measure adds the cases that the options ask for to a run, within about the time given, and saves
+// after each case. On SIGINT and SIGTERM it finishes the case and returns; the run says which cases
+// are missing. Unless cases are named, those of an earlier run are not measured again.
 func measure(o options, r, earlier *report.Run, save func() error) error {
 	if o.total == 0 {
 		o.total = 10 * time.Minute

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// progress says on standard error what runs and how long is left: one line that rewrites itself on a
-// terminal, lines elsewhere.
+// progress says on standard error what runs and how long is left: one line that rewrites itself on
+// a terminal, lines elsewhere.
 type progress struct {
 	steps, at int           // at counts the one under way
 	total     time.Duration // asked for
@@ -27,9 +27,9 @@ func newProgress(total time.Duration) *progress {
 // unsteady is how many steps are too few to predict how long the remaining steps will take.
 const unsteady = 10
 
-// plan divides what is left of the time asked for evenly among the steps that are left: how long each
-// may measure, and how long it takes beyond, as those before did, to prepare the case, to check the
-// results, and to measure again.
+// plan divides what is left of the time asked for evenly among the steps that are left: how long
+// each may measure, and how long it takes beyond, as those before did, to prepare the case, to
+// check the results, and to measure again.
 func (p *progress) plan() (share, beyond time.Duration) {
 	each := max(0, p.total-p.now().Sub(p.start)) / time.Duration(max(1, p.steps-p.at+1))
 	beyond = each * 4 / 10

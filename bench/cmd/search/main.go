@@ -1,10 +1,11 @@
-// Search searches a million vectors in turn with package search and with faiss and usearch, in each precision, and prints
-// queries a second, recall, and the share of the bandwidth of memory.
+// Search searches a million vectors in turn with package search and with faiss and usearch, in each
+// precision, and prints queries a second, recall, and the share of the bandwidth of memory.
 //
 //	go build -C bench -o /tmp/search ./cmd/search
 //	/tmp/search -python PYTHON -dir DIR
 //
-// PYTHON has faiss-cpu and usearch, and DIR takes the vectors, 1.5 GB. Ratios are medians of those of the rounds.
+// PYTHON has faiss-cpu and usearch, and DIR takes the vectors, 1.5 GB. Ratios are medians of those
+// of the rounds.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Vectors such as embedders make, as far as search is concerned: groups of topics within groups, directions of unequal
-// weight, length 1.
+// Vectors such as embedders make, as far as search is concerned: groups of topics within groups,
+// directions of unequal weight, length 1.
 
 // maker draws vectors.
 type maker struct {

@@ -19,7 +19,8 @@ import (
 
 // This file writes models and tokenizers of numbers and words drawn at random.
 
-// words are tokens of letters drawn at random. Each token after the single letters is made of two earlier ones.
+// words are tokens of letters drawn at random. Each token after the single letters is made of two
+// earlier ones.
 type words struct {
 	tokens []string
 	merges [][2]string
@@ -76,7 +77,8 @@ func bytesSpelled() (all []string) {
 	return all
 }
 
-// drawTokenizers writes a folder with a tokenizer.json of each model. The names say how many tokens it has.
+// drawTokenizers writes a folder with a tokenizer.json of each model. The names say how many tokens
+// it has.
 func drawTokenizers(dir string) (folders []string, err error) {
 	write := func(rest, model string) {
 		folder := filepath.Join(dir, fmt.Sprint("tokenizer", len(folders)))
@@ -136,7 +138,8 @@ const (
 	layers, dim, heads, kvHeads, headDim, hidden, vocab = 24, 1024, 16, 8, 64, 2816, 32000
 )
 
-// drawLlama writes a GGUF file of a Llama of 0.35 B with matrices in F32 or BF16, and with a tokenizer.
+// drawLlama writes a GGUF file of a Llama of 0.35 B with matrices in F32 or BF16, and with a
+// tokenizer.
 func drawLlama(path string, t gguf.Type) error {
 	w := drawWords(vocab, "<s>", "</s>")
 	types := make([]int32, vocab)
@@ -193,7 +196,8 @@ func drawLlama(path string, t gguf.Type) error {
 	return f.Close()
 }
 
-// drawNumbers writes the numbers of a tensor: ones for a vector, and for a matrix numbers about as large as those of trained weights.
+// drawNumbers writes the numbers of a tensor: ones for a vector, and for a matrix numbers about as
+// large as those of trained weights.
 func drawNumbers(w io.Writer, info gguf.Info, seed uint64) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	r := rand.New(rand.NewPCG(1, seed))

@@ -1,10 +1,12 @@
-// Start measures whole processes, with ready files and without: times in rounds in turn, and on Linux the memory of eight servers of one model.
+// Start measures whole processes, with ready files and without: times in rounds in turn, and on
+// Linux the memory of eight servers of one model.
 //
 //	go run -C bench ./cmd/start [-rounds 10] [-before BIN] [-llama-bench PATH] [-python PATH] BIN FOLDER MODEL.gguf
 //
-// BIN is a folder with the programs avoformer and tokenize of this tree, and that of -before those of an earlier revision. FOLDER is an embedder and
-// MODEL.gguf a language model. Tokenizers, and a Llama of 0.35 B in several formats, are drawn. llama-bench makes one token of each language model,
-// and a Python that has tokenizers opens each tokenizer.
+// BIN is a folder with the programs avoformer and tokenize of this tree, and that of -before those
+// of an earlier revision. FOLDER is an embedder and MODEL.gguf a language model. Tokenizers, and a
+// Llama of 0.35 B in several formats, are drawn. llama-bench makes one token of each language
+// model, and a Python that has tokenizers opens each tokenizer.
 package main
 
 import (
@@ -256,7 +258,8 @@ func ratio(x, y []float64) string {
 	return fmt.Sprintf("%.2f", median(all))
 }
 
-// memory starts n servers of a model, has each answer a request, and returns the sum of their proportional set sizes in MB.
+// memory starts n servers of a model, has each answer a request, and returns the sum of their
+// proportional set sizes in MB.
 func memory(command, folder, ready string, n int) (sum float64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

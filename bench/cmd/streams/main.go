@@ -1,5 +1,6 @@
-// Streams generates many texts at a time with a language model, and has llama.cpp's llama-batched-bench do the same with the
-// same file, in turn, round by round; it prints the tokens a second of both.
+// Streams generates many texts at a time with a language model, and has llama.cpp's
+// llama-batched-bench do the same with the same file, in turn, round by round; it prints the tokens
+// a second of both.
 //
 //	python bench/random_gguf.py llama-0.35b llama.gguf
 //	go run -C bench ./cmd/streams -llama PATH/llama-batched-bench -rounds 10 $PWD/llama.gguf

@@ -51,8 +51,8 @@ func (s *settings) open(file string) (*model, error) {
 	return made, nil
 }
 
-// read returns the model of the file, and its filler: another model whose keys and values have the same
-// shape and take less time to compute. The time of attention depends only on their number.
+// read returns the model of the file, and its filler: another model whose keys and values have the
+// same shape and take less time to compute. The time of attention depends only on their number.
 func read(file string) (*model, error) {
 	f, err := gguf.Open(file)
 	if err != nil {
@@ -144,8 +144,8 @@ func (s *settings) generate(m *model, n int) (float64, error) {
 	return float64(n*s.tokens) / time.Since(begin).Seconds(), err
 }
 
-// machine is what this one can do with the threads in units of 10^9 a second, measured once: bytes read, operations in float32
-// and of int8.
+// machine is what this one can do with the threads in units of 10^9 a second, measured once: bytes
+// read, operations in float32 and of int8.
 var machine = sync.OnceValue(func() (m struct{ read, multiply, int8 float64 }) {
 	const each = 20 * time.Millisecond
 	for _, isa := range kernels.Supported() {
@@ -159,9 +159,9 @@ var machine = sync.OnceValue(func() (m struct{ read, multiply, int8 float64 }) {
 // threads are those of machine.
 var threads int
 
-// limit returns the tokens a second of n texts where a step took no longer than reading the weights and the keys and values
-// once, or than its multiplications, whichever is longer: those of int8 for weights of 8 bits and fewer, in float32 for
-// all other formats.
+// limit returns the tokens a second of n texts where a step took no longer than reading the weights
+// and the keys and values once, or than its multiplications, whichever is longer: those of int8 for
+// weights of 8 bits and fewer, in float32 for all other formats.
 func (s *settings) limit(m *model, n int) float64 {
 	threads = s.threads
 	can := machine()

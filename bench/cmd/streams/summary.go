@@ -21,8 +21,8 @@ type line struct {
 
 const oursName, theirsName = "ours", "llama.cpp"
 
-// summary returns the lines of all files, in the order in which they came. A round of one side is compared to the other
-// side's round of the same number.
+// summary returns the lines of all files, in the order in which they came. A round of one side is
+// compared to the other side's round of the same number.
 func summary(rounds []round) (lines []line) {
 	type key struct {
 		file, by string

@@ -16,7 +16,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// theirs has llama.cpp generate each number of texts, with the same prompt for all, of whose keys and values each text has a copy.
+// theirs has llama.cpp generate each number of texts, with the same prompt for all, of whose keys
+// and values each text has a copy.
 func (s *settings) theirs(file string) (round, error) {
 	r := round{File: strings.TrimSuffix(filepath.Base(file), ".gguf"), By: theirsName, Speed: map[int]float64{}}
 	var list []string

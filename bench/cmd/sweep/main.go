@@ -5,7 +5,8 @@
 //	go run -C bench ./cmd/sweep -only gemm-m,row        some
 //	go run -C bench ./cmd/sweep -dir results            with a plot of each, and a page of all
 //
-// Sweep writes the page after each plot. If it is interrupted, the page has the plots so far and says which are missing.
+// Sweep writes the page after each plot. If it is interrupted, the page has the plots so far and
+// says which are missing.
 package main
 
 import (

@@ -14,8 +14,8 @@ func experimental() []workload.Contestant {
 	return []workload.Contestant{library{"archsimd", runtime.Version(), 1, intrinsics}}
 }
 
-// intrinsics uses the compiler's own vector types: a product with tiles of 4x16 on packed B,
-// the tile that its register allocation handles best. It does not have row kernels.
+// intrinsics uses the compiler's own vector types: a product with tiles of 4x16 on packed B, the
+// tile that its register allocation handles best. It does not have row kernels.
 func intrinsics(d *workload.Data, out []float32) func() {
 	if d.Op != workload.GemmNN || d.Dims[0]%4 != 0 || d.Dims[1]%16 != 0 {
 		return nil

@@ -17,8 +17,8 @@ type library struct {
 	prepare func(d *workload.Data, out []float32) func()
 }
 
-// All lists the libraries built into this program. A library that chooses how many
-// goroutines to use is given as many processors as there are threads.
+// All lists the libraries built into this program. A library that chooses how many goroutines to
+// use is given as many processors as there are threads.
 func All(threads int) []workload.Contestant {
 	list := []workload.Contestant{
 		library{"gonum" + gonumSuffix, moduleVersion("gonum.org/v1/gonum"), threads, gonum},

@@ -1,6 +1,6 @@
 // Package interleave times contestants in turn: in every round each computes the case for some
-// milliseconds, in an order drawn anew, so that what disturbs the machine disturbs all alike and the
-// ratio of two within a round means something. Each result is checked before it is timed.
+// milliseconds, in an order drawn anew, so that what disturbs the machine disturbs all alike and
+// the ratio of two within a round means something. Each result is checked before it is timed.
 package interleave
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// Warm is how long a contestant computes in each round before it is timed. A process that comes from
-// sleep does not run at its usual speed at once: its caches are another's, and Go's monitor thread
-// looks around every 20 µs for the first 50 times, mostly on the CPU that computes.
+// Warm is how long a contestant computes in each round before it is timed. A process that comes
+// from sleep does not run at its usual speed at once: its caches are another's, and Go's monitor
+// thread looks around every 20 µs for the first 50 times, mostly on the CPU that computes.
 const Warm = 6 * time.Millisecond
 
-// A contestant whose best of the first rounds takes outclassed times as long as the fastest is timed
-// only in those rounds. This leaves the time to contestants whose figures matter.
+// A contestant whose best of the first rounds takes outclassed times as long as the fastest is
+// timed only in those rounds. This leaves the time to contestants whose figures matter.
 const outclassed, firstRounds = 3, 3
 
 // Options say how long to measure.
@@ -56,7 +56,8 @@ func (r Result) Spread() float64 {
 // Ratio returns the median over the rounds of how much slower r was than base.
 func (r Result) Ratio(base Result) float64 { return MedianRatio(r.Seconds, base.Seconds) }
 
-// MedianRatio returns the median of the quotients of the rounds that both have; 0 if there are no such rounds.
+// MedianRatio returns the median of the quotients of the rounds that both have; 0 if there are no
+// such rounds.
 func MedianRatio(a, b []float64) float64 {
 	var q []float64
 	for i := range min(len(a), len(b)) {
@@ -196,8 +197,8 @@ func choose(d *workload.Data, c workload.Contestant, o Options) (best workload.J
 	return best, variant, perCall, off, err
 }
 
-// calibrate checks the result, sets its error, and finds about how long a call takes. One that is slow in this process
-// is repeated once only: the first call may have had memory to allocate.
+// calibrate checks the result, sets its error, and finds about how long a call takes. One that is
+// slow in this process is repeated once only: the first call may have had memory to allocate.
 func calibrate(d *workload.Data, job workload.Job, o Options, off *float64) (perCall time.Duration, err error) {
 	start := time.Now()
 	out, err := job.Output()

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// pretender computes a case and claims that a call takes as long as told, except for the first ones.
+// pretender computes a case and claims that a call takes as long as told, except for the first
+// ones.
 type pretender struct {
 	ours.Tier
 	name        string
@@ -34,8 +35,8 @@ func (c *claim) Time(reps int) (time.Duration, error) {
 	return time.Duration(reps) * t, nil
 }
 
-// Contestants far behind take part only in the first rounds; their ratio is of those. A contestant that is
-// slow only in the first look takes part in all rounds.
+// Contestants far behind take part only in the first rounds; their ratio is of those. A contestant
+// that is slow only in the first look takes part in all rounds.
 func TestOutclassed(t *testing.T) {
 	tier := ours.Tier{ISA: kernels.Generic, Threads: 1}
 	list := []workload.Contestant{

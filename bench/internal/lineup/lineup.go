@@ -62,7 +62,8 @@ func (l Lineup) Close() {
 	}
 }
 
-// Tiers reads a comma-separated list of this machine's tiers; all of them when it is empty or "all".
+// Tiers reads a comma-separated list of this machine's tiers; all of them when it is empty or
+// "all".
 func Tiers(list string) ([]kernels.ISA, error) {
 	if list == "" || list == "all" {
 		return kernels.Supported(), nil
@@ -81,7 +82,8 @@ func Tiers(list string) ([]kernels.ISA, error) {
 	return tiers, nil
 }
 
-// Threads reads a comma-separated list of numbers of threads; 1 and the number of CPUs when it is empty.
+// Threads reads a comma-separated list of numbers of threads; 1 and the number of CPUs when it is
+// empty.
 func Threads(list string) ([]int, error) {
 	if list == "" {
 		return slices.Compact([]int{1, runtime.GOMAXPROCS(0)}), nil

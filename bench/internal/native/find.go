@@ -17,8 +17,8 @@ import (
 	"github.com/avoformer/avoformer/internal/peerenv"
 )
 
-// PrefixVariable names the environment variable with further places to look in, separated as in PATH.
-// Each is a prefix with lib, include or bin below it, such as a Python virtual environment.
+// PrefixVariable names the environment variable with further places to look in, separated as in
+// PATH. Each is a prefix with lib, include or bin below it, such as a Python virtual environment.
 const PrefixVariable = "AVOFORMER_BENCH_PREFIX"
 
 // Required are the families without which a comparison is incomplete.
@@ -86,8 +86,8 @@ func find(prefixes []string) []Library {
 	return found
 }
 
-// goPeers are Go libraries in builds of their own. Starting one fails where this module's sources or a
-// Go toolchain are not at hand.
+// goPeers are Go libraries in builds of their own. Starting one fails where this module's sources
+// or a Go toolchain are not at hand.
 func goPeers() []Library {
 	list := []Library{{Name: "gonum-noasm", Path: "-tags=noasm"}}
 	if runtime.GOARCH == "amd64" {
@@ -163,7 +163,8 @@ func (l Library) command(threads int) ([]string, error) {
 	return []string{program, l.Path, n}, err
 }
 
-// cacheDir is the folder of programs that are kept between runs. Their names depend on what they are made from.
+// cacheDir is the folder of programs that are kept between runs. Their names depend on what they
+// are made from.
 func cacheDir(parts ...string) (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(sources, "src", func(path string, e fs.DirEntry, err error) error {
@@ -275,9 +276,9 @@ type Options struct {
 	under []string // look below these prefixes alone
 }
 
-// StartAll starts the libraries found on this machine, without the variables of the environment that
-// hold them back (package peerenv), and prints which. missing lists the required families that it found
-// none of.
+// StartAll starts the libraries found on this machine, without the variables of the environment
+// that hold them back (package peerenv), and prints which. missing lists the required families that
+// it found none of.
 func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 	have := map[string]bool{}
 	byName := map[string][]*Peer{}

@@ -168,7 +168,8 @@ func TestCrashIsOneCase(t *testing.T) {
 	}
 }
 
-// Variables of the environment for a library do not reach it, and a note says so; on request they reach it.
+// Variables of the environment for a library do not reach it, and a note says so; on request they
+// reach it.
 func TestEnvironment(t *testing.T) {
 	prefix := t.TempDir()
 	install(t, prefix, "9.9.1", "0")

@@ -52,7 +52,8 @@ type graph struct {
 // attrs maps an attribute's name to an int or a float32.
 type attrs map[string]any
 
-// node adds op(inputs) -> output; a domain comes before the operator's name, as in "com.microsoft:Gelu".
+// node adds op(inputs) -> output; a domain comes before the operator's name, as in
+// "com.microsoft:Gelu".
 func (g *graph) node(op string, a attrs, output string, inputs ...string) {
 	var n message
 	for _, in := range inputs {

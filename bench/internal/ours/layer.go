@@ -18,8 +18,8 @@ func (t Tier) attention(d *workload.Data, out []float32) func() {
 	return func() { kernels.Threads(t.Threads).Attention(p) }
 }
 
-// A tensor is a weight of a case: an input, transposed where it is a matrix, since linear weights are
-// stored [out, in].
+// A tensor is a weight of a case: an input, transposed where it is a matrix, since linear weights
+// are stored [out, in].
 func tensor(d *workload.Data, i int, shape ...int) safetensors.Tensor {
 	x := d.In[i]
 	if len(shape) == 2 {
@@ -43,8 +43,7 @@ func feedForwardWeights(d *workload.Data, w transformer.TensorMap, i, n, f int) 
 	w["linear2.weight"], w["linear2.bias"] = tensor(d, i+2, n, f), tensor(d, i+3, n)
 }
 
-// layer returns a module of package transformer, or nil where the case is not a
-// layer.
+// layer returns a module of package transformer, or nil where the case is not a layer.
 func (t Tier) layer(d *workload.Data, out []float32) (func(), error) {
 	s := d.Dims
 	ws := &transformer.Workspace{Threads: kernels.Threads(t.Threads)}

@@ -77,7 +77,8 @@ func (j *job) Time(reps int) (time.Duration, error) {
 	return j.Func.Time(reps)
 }
 
-// prepare returns the slice of the result and the call that fills it, or a nil call if there is no such call.
+// prepare returns the slice of the result and the call that fills it, or a nil call if there is no
+// such call.
 func (t Tier) prepare(d *workload.Data) (out []float32, run func()) {
 	th := kernels.Threads(t.Threads)
 	s, in := d.Dims, d.In

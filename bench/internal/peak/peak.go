@@ -64,19 +64,21 @@ type Level struct {
 	each  bool // of every thread, since each core has a cache of its own; else of all together
 }
 
-// Levels are the working sets that bandwidth is measured at: inside a core's second-level cache, in a
-// shared cache of ordinary size, and in memory.
+// Levels are the working sets that bandwidth is measured at: inside a core's second-level cache, in
+// a shared cache of ordinary size, and in memory.
 var Levels = []Level{{"256KiB", 256 << 10, true}, {"8MiB", 8 << 20, false}, {"memory", max(256<<20, 4*LastCache()), false}}
 
-// LastCache returns the size of the last-level cache in bytes, and 0 where the system does not tell.
+// LastCache returns the size of the last-level cache in bytes, and 0 where the system does not
+// tell.
 func LastCache() (bytes int) {
 	text, _ := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index3/size")
 	_, _ = fmt.Sscanf(string(text), "%dK", &bytes)
 	return bytes << 10
 }
 
-// LevelOf returns the level of memory that serves a working set used over and over, on a machine with a last-level
-// cache of some bytes. Only half of a large cache counts, since other processes may share it.
+// LevelOf returns the level of memory that serves a working set used over and over, on a machine
+// with a last-level cache of some bytes. Only half of a large cache counts, since other processes
+// may share it.
 func LevelOf(bytes, cache int) Level {
 	switch {
 	case bytes <= 512<<10:
@@ -87,8 +89,8 @@ func LevelOf(bytes, cache int) Level {
 	return Levels[2]
 }
 
-// Warmth says how close to the core a case's operands lie while it repeats: "warm" in its own caches,
-// "shared" in a cache that cores share, "cold" in memory.
+// Warmth says how close to the core a case's operands lie while it repeats: "warm" in its own
+// caches, "shared" in a cache that cores share, "cold" in memory.
 func Warmth(bytes, cache int) string {
 	return map[string]string{"256KiB": "warm", "8MiB": "shared", "memory": "cold"}[LevelOf(bytes, cache).Name]
 }
@@ -141,8 +143,8 @@ func FMA(isa kernels.ISA, threads int, each time.Duration) float64 {
 	return multiplyAdds(l.fma, l.lanes, threads, each)
 }
 
-// Int8 returns how many operations a second, in units of 10^9, the instructions make that multiply and
-// add int8 on a tier, a multiply-add counting as two; 0 if the tier has no such instructions.
+// Int8 returns how many operations a second, in units of 10^9, the instructions make that multiply
+// and add int8 on a tier, a multiply-add counting as two; 0 if the tier has no such instructions.
 func Int8(isa kernels.ISA, threads int, each time.Duration) float64 {
 	l := loopsOf(isa)
 	if l.int8 == nil {
@@ -225,8 +227,8 @@ func medianOf(threads int, each time.Duration, prepare func(thread int) func() f
 	return rates[samples/2]
 }
 
-// Raised has of two measurements of the machine the higher of each figure: the median of the quieter
-// moment.
+// Raised has of two measurements of the machine the higher of each figure: the median of the
+// quieter moment.
 func (m Machine) Raised(other Machine) Machine {
 	higher := func(a, b map[string]float64) map[string]float64 {
 		c := map[string]float64{}
@@ -239,9 +241,9 @@ func (m Machine) Raised(other Machine) Machine {
 	return Machine{m.Threads, higher(m.FMA, other.FMA), higher(m.Read, other.Read), higher(m.Copy, other.Copy), max(m.Cache, other.Cache)}
 }
 
-// Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best one's
-// where the tier is unknown or has no vectors of its own), or the bandwidth of the level that its
-// working set falls in.
+// Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best
+// one's where the tier is unknown or has no vectors of its own), or the bandwidth of the level that
+// its working set falls in.
 func (m Machine) Of(c workload.Case, isa string) float64 {
 	switch level := LevelOf(c.WorkingSet(), m.Cache).Name; c.Metric() {
 	case workload.Copy:

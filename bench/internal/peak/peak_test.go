@@ -85,8 +85,8 @@ func TestTransferIsPlausible(t *testing.T) {
 	}
 }
 
-// Two threads have one core or two, by and large. The host may take a processor away while one thread is timed alone, which
-// then seems slow, so one plausible measurement of several is enough.
+// Two threads have one core or two, by and large. The host may take a processor away while one
+// thread is timed alone, which then seems slow, so one plausible measurement of several is enough.
 func TestCores(t *testing.T) {
 	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
 	if processors > 1 {

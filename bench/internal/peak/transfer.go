@@ -18,8 +18,9 @@ type ball struct {
 // the median of several games: 20 to 40 where both have the same last-level cache, 100 and more
 // where each has its own. It is 0 where a game could not be played, as on one processor.
 //
-// The host of a virtual machine may move its processors between the two at any time; threads
-// that read what other threads wrote then take some percent longer, and nothing else in the guest shows why.
+// The host of a virtual machine may move its processors between the two at any time; threads that
+// read what other threads wrote then take some percent longer, and nothing else in the guest shows
+// why.
 func Transfer() float64 {
 	if runtime.GOMAXPROCS(0) < 2 {
 		return 0
@@ -37,8 +38,9 @@ func Transfer() float64 {
 	return games[len(games)/2]
 }
 
-// play passes a line there and back times/2 times, times a multiple of 8, and returns how long one way
-// takes, of the last three quarters. It gives up when the system has both threads on one processor.
+// play passes a line there and back times/2 times, times a multiple of 8, and returns how long one
+// way takes, of the last three quarters. It gives up when the system has both threads on one
+// processor.
 func play(times int64) (oneWay time.Duration, ok bool) {
 	const patience = 5 * time.Millisecond
 	var b ball

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// A Set is which cases were measured and how: [Listed], [Drawn], or the instruction set that
-// all libraries were held to.
+// A Set is which cases were measured and how: [Listed], [Drawn], or the instruction set that all
+// libraries were held to.
 type Set string
 
 const (
@@ -33,8 +33,8 @@ type Entry struct {
 	// Transfer is the nanoseconds that a cache line took between two of the threads, around the
 	// case; see [peak.Transfer]. 0 where there is one thread, or it is not known.
 	Transfer float64 `json:",omitempty"`
-	// Cores is how many cores the threads had before or after the case, whichever is less; see [peak.Cores]. 0
-	// where there is one thread, or it is not known.
+	// Cores is how many cores the threads had before or after the case, whichever is less; see
+	// [peak.Cores]. 0 where there is one thread, or it is not known.
 	Cores float64 `json:",omitempty"`
 }
 
@@ -84,8 +84,8 @@ func (e Entry) Tier(isa string) *Result {
 	return e.fastest(func(r Result) bool { return r.Name == Ours+isa })
 }
 
-// Peer returns the fastest of the other libraries, or nil. It compares the ratios to our best tier within the rounds, which
-// a disturbed machine changes less than the times.
+// Peer returns the fastest of the other libraries, or nil. It compares the ratios to our best tier
+// within the rounds, which a disturbed machine changes less than the times.
 func (e Entry) Peer() *Result {
 	var best *Result
 	for i, r := range e.Results {
@@ -116,8 +116,8 @@ func (e Entry) Ratio() (ratio float64, ok bool) {
 	return peer.Ratio, true
 }
 
-// Label names a tier of this library, or another library's result: with its version, and the way it was
-// called where there is a choice.
+// Label names a tier of this library, or another library's result: with its version, and the way it
+// was called where there is a choice.
 func (r Result) Label() string {
 	if strings.HasPrefix(r.Name, Ours) {
 		return strings.TrimPrefix(r.Name, Ours)
@@ -153,8 +153,8 @@ func micros(s float64) string {
 	return fmt.Sprintf("%.0f", us)
 }
 
-// mark returns the question mark of a disturbed case, the dagger of one with its threads apart, and the double dagger of one with
-// fewer cores than threads.
+// mark returns the question mark of a disturbed case, the dagger of one with its threads apart, and
+// the double dagger of one with fewer cores than threads.
 func (e Entry) mark() string {
 	mark := ""
 	if e.Disturbed() {
@@ -202,9 +202,9 @@ func (e Entry) Spread() float64 {
 // it is behind.
 const attempts = 2
 
-// Settle measures a case. While the machine disturbs it, or has fewer cores for it than threads, it is measured again, and the
-// time with enough cores, then the quietest, counts, whoever was faster in it. One that is behind is measured twice more, and the median
-// of the ratios counts.
+// Settle measures a case. While the machine disturbs it, or has fewer cores for it than threads, it
+// is measured again, and the time with enough cores, then the quietest, counts, whoever was faster
+// in it. One that is behind is measured twice more, and the median of the ratios counts.
 func Settle(measure func() Entry, behind func(Entry) bool) Entry {
 	e := measure()
 	for range attempts {

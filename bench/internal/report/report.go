@@ -142,7 +142,8 @@ func (r *Run) threads() []int {
 	return t
 }
 
-// Notice returns the sentences that mark an interrupted run, and a comparison without a required peer, or "".
+// Notice returns the sentences that mark an interrupted run, and a comparison without a required
+// peer, or "".
 func (r *Run) Notice() string {
 	var s []string
 	if n := len(r.Lacking); n > 0 {

@@ -147,7 +147,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// An interrupted run says so wherever its figures are, until a run that continues it has the missing cases.
+// An interrupted run says so wherever its figures are, until a run that continues it has the
+// missing cases.
 func TestInterrupted(t *testing.T) {
 	whole := sample()
 	r := sample()

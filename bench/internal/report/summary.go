@@ -24,11 +24,12 @@ const apart = 80
 // ofCore is the share of a core that each thread has at least where nothing took cores away.
 const ofCore = 0.9
 
-// The least ratio that every case should reach: on one thread, on several, and with all libraries held
-// to an instruction set.
+// The least ratio that every case should reach: on one thread, on several, and with all libraries
+// held to an instruction set.
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
 
-// enough returns the share of the FMA peak that is sufficient for a case, whatever other libraries reach.
+// enough returns the share of the FMA peak that is sufficient for a case, whatever other libraries
+// reach.
 func enough(op workload.Op) float64 {
 	switch op {
 	case workload.GemmNN, workload.GemmNT, workload.GemmPacked, workload.LinearBiasGELU, workload.BatchGemmNN, workload.BatchGemmNT:
@@ -79,7 +80,8 @@ func compareRatios(a, b Entry) int {
 	return cmp.Compare(x, y)
 }
 
-// mean returns the geometric mean of the ratios, without those with fewer cores than threads, or 0 where there are none.
+// mean returns the geometric mean of the ratios, without those with fewer cores than threads, or 0
+// where there are none.
 func mean(entries []Entry) float64 {
 	sum, n := 0.0, 0
 	for _, e := range entries {

@@ -13,8 +13,8 @@ import (
 // module is the first line of this module's go.mod.
 const module = "module github.com/avoformer/avoformer/bench\n"
 
-// Dir returns the folder of this module's sources: that of the tree in which the program was started, or
-// the one that it was built from. The error says that neither is at hand.
+// Dir returns the folder of this module's sources: that of the tree in which the program was
+// started, or the one that it was built from. The error says that neither is at hand.
 func Dir() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	built := filepath.Join(filepath.Dir(file), "..", "..")
@@ -41,8 +41,8 @@ func isModule(dir string) bool {
 	return err == nil && strings.HasPrefix(strings.ReplaceAll(string(b), "\r\n", "\n"), module)
 }
 
-// Go returns the go command in the module's folder. The module is built by itself, with the library that
-// its go.mod names: a workspace would not let -modfile name another.
+// Go returns the go command in the module's folder. The module is built by itself, with the library
+// that its go.mod names: a workspace would not let -modfile name another.
 func Go(args ...string) (*exec.Cmd, error) {
 	dir, err := Dir()
 	if err != nil {

@@ -17,7 +17,8 @@ type Sweep struct {
 	Series []Series
 	// Fall is the largest part of the speed that may be lost from a size to the next.
 	Fall float64
-	// From is the size from which Fall counts: below it, a call's fixed costs and whole vectors show.
+	// From is the size from which Fall counts: below it, a call's fixed costs and whole vectors
+	// show.
 	From func(workload.Case) bool
 }
 

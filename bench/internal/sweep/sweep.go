@@ -26,8 +26,9 @@ type Line struct {
 	Cliffs []Cliff
 }
 
-// A Cliff is a fall of the speed that a second measurement of only the two sizes confirmed. That measurement uses other
-// memory, because the effect of where pages lie is not an effect of the size.
+// A Cliff is a fall of the speed that a second measurement of only the two sizes confirmed. That
+// measurement uses other memory, because the effect of where pages lie is not an effect of the
+// size.
 type Cliff struct {
 	From, To int
 	Fall     float64
@@ -59,7 +60,8 @@ func (p *point) speed() float64 {
 }
 
 // Run measures a series. Every size is checked against the oracle first; the rounds go through the
-// sizes in an order drawn anew, so that a slow moment of the machine does not look like a slow size.
+// sizes in an order drawn anew, so that a slow moment of the machine does not look like a slow
+// size.
 func Run(w Sweep, s Series, c workload.Contestant, o Options) (Line, error) {
 	line := Line{Label: s.Label}
 	var points []*point

@@ -54,7 +54,8 @@ var dimsOf = map[Op]int{
 type Case struct {
 	Op   Op
 	Dims []int
-	// Int8 is set where the weights are held in int8, and activations become so in the call: "gemm_packed_int8".
+	// Int8 is set where the weights are held in int8, and activations become so in the call:
+	// "gemm_packed_int8".
 	Int8 bool
 }
 
@@ -216,8 +217,8 @@ func (c Case) Rate(seconds float64) float64 {
 	return c.moved() / seconds * 1e-9
 }
 
-// WorkingSet returns the memory that one call touches, and so the cache level that it stays warm in when
-// it is called over and over.
+// WorkingSet returns the memory that one call touches, and so the cache level that it stays warm in
+// when it is called over and over.
 func (c Case) WorkingSet() int {
 	if c.Metric() != FLOPs {
 		return int(c.moved())

@@ -39,7 +39,8 @@ type Data struct {
 // (always with the first and the last) is checked.
 const maxOracleFLOPs = 1e8
 
-// maxLayerRows is the number of a layer's rows that are checked. Each of them needs all keys and values.
+// maxLayerRows is the number of a layer's rows that are checked. Each of them needs all keys and
+// values.
 const maxLayerRows = 16
 
 // NewData draws the inputs of a case, the same ones every time, and computes the oracle's result.
@@ -130,9 +131,9 @@ func (d *Data) oracle() {
 // eps is the unit roundoff of float32.
 const eps = 1.0 / (1 << 24)
 
-// sumBound is how far a float32 sum of k products may fall from the exact one, given the sum of their
-// absolute values: sixteen times the square root of k roundings, far under the worst case of k and far
-// over what a right kernel shows.
+// sumBound is how far a float32 sum of k products may fall from the exact one, given the sum of
+// their absolute values: sixteen times the square root of k roundings, far under the worst case of
+// k and far over what a right kernel shows.
 func sumBound(k int, abs float64) float64 { return (16*math.Sqrt(float64(k)) + 8) * eps * abs }
 
 func (d *Data) oracleRow(want, bound []float64, r int) {
@@ -324,7 +325,8 @@ func (d *Data) boundInt8() {
 	}
 }
 
-// Error returns the root of the mean square of a result's errors, relative to that of the oracle's values.
+// Error returns the root of the mean square of a result's errors, relative to that of the oracle's
+// values.
 func (d *Data) Error(got []float32) float64 {
 	var off, all float64
 	for i, r := range d.rows {

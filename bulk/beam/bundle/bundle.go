@@ -1,5 +1,6 @@
-// Package bundle has the code that the transforms of packages embed, rank and classify share: it opens the model once per
-// process, and the model's own threads compute batches of a bundle's texts while the bundle continues.
+// Package bundle has the code that the transforms of packages embed, rank and classify share: it
+// opens the model once per process, and the model's own threads compute batches of a bundle's texts
+// while the bundle continues.
 //
 // This package is experimental: see doc/stability.md.
 package bundle
@@ -29,9 +30,10 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[Dead]())
 }
 
-// Apply applies a kind of task to col, a PCollection<KV<key, text>> whose texts are string or []byte. It returns a
-// PCollection<KV<key, R>>, R being the type of the kind's Value, and a PCollection<KV<key, Dead>> of the texts without a
-// result. It panics if the pipeline is not possible, as Beam's transforms do.
+// Apply applies a kind of task to col, a PCollection<KV<key, text>> whose texts are string or
+// []byte. It returns a PCollection<KV<key, R>>, R being the type of the kind's Value, and a
+// PCollection<KV<key, Dead>> of the texts without a result. It panics if the pipeline is not
+// possible, as Beam's transforms do.
 func Apply[R any](s beam.Scope, kind, argument string, m Model, col beam.PCollection) (results, dead beam.PCollection) {
 	_, value := beam.ValidateKVType(col)
 	if t := value.Type(); t.Kind() != reflect.String && t != reflect.TypeFor[[]byte]() {
@@ -51,15 +53,17 @@ var (
 )
 
 const (
-	// defaultTokens is the budget of a batch: some dozens of a model's own batches, so that sorting by length pays.
+	// defaultTokens is the budget of a batch: some dozens of a model's own batches, so that sorting
+	// by length pays.
 	defaultTokens = 1 << 14
 	bytesPerToken = 4 // about, in English
-	// ahead is how many batches are computed while one is filled: the model has always one to continue with.
+	// ahead is how many batches are computed while one is filled: the model has always one to
+	// continue with.
 	ahead = 2
 )
 
-// fn computes the texts of bundles. Runners may hand out one bundle at a time, so it is not instances of fn that work side
-// by side but the batches of one.
+// fn computes the texts of bundles. Runners may hand out one bundle at a time, so it is not
+// instances of fn that work side by side but the batches of one.
 type fn struct {
 	Spec spec
 
@@ -102,8 +106,8 @@ func (f *fn) StartBundle(_ context.Context, _ func(beam.EventTime, beam.T, beam.
 	f.filling, f.waiting = &batch{}, nil
 }
 
-// ProcessElement takes a text to its batch. Results that come with later elements, or the bundle's end, would be in the
-// windows of those: outside the global window a text is computed at once.
+// ProcessElement takes a text to its batch. Results that come with later elements, or the bundle's
+// end, would be in the windows of those: outside the global window a text is computed at once.
 func (f *fn) ProcessElement(ctx context.Context, w beam.Window, at beam.EventTime, key beam.T, value beam.U, emit func(beam.EventTime, beam.T, beam.X), dead func(beam.EventTime, beam.T, Dead)) error {
 	var text string
 	if b, ok := value.([]byte); ok {

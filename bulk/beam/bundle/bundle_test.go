@@ -39,7 +39,8 @@ func init() {
 	register.DoFn3x0[beam.Window, int64, beam.X](&sinkFn{})
 }
 
-// texts are n of some words, some of them empty, one of each hundred no UTF-8, and the 8th longer than models take.
+// texts are n of some words, some of them empty, one of each hundred no UTF-8, and the 8th longer
+// than models take.
 func texts(n int) []string {
 	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to Paris attention Straße 東京 😀")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -100,7 +101,8 @@ func (f *sinkFn) ProcessElement(w beam.Window, key int64, value beam.X) {
 	sinks.windows[key] = fmt.Sprint(w)
 }
 
-// execute runs a pipeline of a transform on prism, and gives its results, its dead letters and avoformer's counters.
+// execute runs a pipeline of a transform on prism, and gives its results, its dead letters and
+// avoformer's counters.
 func execute(t *testing.T, source func(s beam.Scope) beam.PCollection, transform func(beam.Scope, beam.PCollection) (beam.PCollection, beam.PCollection)) (good, bad map[int64]any, counts map[string]int64) {
 	t.Helper()
 	sinks.values, sinks.windows, sinks.twice = map[string]map[int64]any{"good": {}, "bad": {}}, map[int64]string{}, nil
@@ -174,8 +176,8 @@ func check(t *testing.T, n int, good, bad map[int64]any, counts map[string]int64
 	}
 }
 
-// TestEmbed: whatever the batches and the threads, vectors are text.Embedder's to the bit, and the model is opened
-// once.
+// TestEmbed: whatever the batches and the threads, vectors are text.Embedder's to the bit, and the
+// model is opened once.
 func TestEmbed(t *testing.T) {
 	const n = 1500
 	dir := folder(t, "embed")

@@ -12,17 +12,19 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// A Model says which model is used, and how. Vectors, scores and labels are those of package text: they depend
-// neither on bundles nor on threads.
+// A Model says which model is used, and how. Vectors, scores and labels are those of package text:
+// they depend neither on bundles nor on threads.
 type Model struct {
 	Dir          string // the folder of the model, on every worker
 	WeightFormat string // format of the weights, such as "int8"; "": as the folder has them
 	// Threads is the most processors that the model uses at once; 0: all.
 	Threads int
-	// MaxLength cuts texts to as many tokens, 0: to what the model takes. Refuse makes dead letters of longer ones.
+	// MaxLength cuts texts to as many tokens, 0: to what the model takes. Refuse makes dead letters
+	// of longer ones.
 	MaxLength int
 	Refuse    bool
-	// BatchTokens is about how many tokens are computed at once, a token being taken for four bytes; 0: 16,384.
+	// BatchTokens is about how many tokens are computed at once, a token being taken for four
+	// bytes; 0: 16,384.
 	BatchTokens int
 }
 
@@ -50,7 +52,8 @@ type Kind struct {
 
 var kinds = map[string]Kind{}
 
-// Register adds a kind, and returns its name. It is called while packages initialize, on workers as well.
+// Register adds a kind, and returns its name. It is called while packages initialize, on workers as
+// well.
 func Register(name string, k Kind) string {
 	if _, ok := kinds[name]; ok {
 		panic(fmt.Sprintf("bundle: the kind %q is registered twice", name))
@@ -65,7 +68,8 @@ type spec struct {
 	Model          Model
 }
 
-// linger is how long a model stays open that nobody uses: runners tear down functions between bundles.
+// linger is how long a model stays open that nobody uses: runners tear down functions between
+// bundles.
 const linger = time.Minute
 
 // shared are the models of this process.

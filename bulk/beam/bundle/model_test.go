@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestShared: a model is opened once however many use it at the same time, stays while one does and a while longer, and
-// one that could not be opened is tried again.
+// TestShared: a model is opened once however many use it at the same time, stays while one does and
+// a while longer, and one that could not be opened is tried again.
 func TestShared(t *testing.T) {
 	var mu sync.Mutex
 	opened := map[string]int{}

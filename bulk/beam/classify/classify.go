@@ -1,5 +1,5 @@
-// Package classify labels the texts of an Apache Beam pipeline. Package embed says how models are opened, and which
-// counters there are.
+// Package classify labels the texts of an Apache Beam pipeline. Package embed says how models are
+// opened, and which counters there are.
 //
 // This package is experimental: see doc/stability.md.
 package classify
@@ -44,8 +44,9 @@ var kind = bundle.Register("classify", bundle.Kind{
 	},
 })
 
-// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key, Label>>, and a
-// PCollection<KV<key, Dead>> of the texts without a label. Labels are those of text.Classifier.
+// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key,
+// Label>>, and a PCollection<KV<key, Dead>> of the texts without a label. Labels are those of
+// text.Classifier.
 func Texts(s beam.Scope, m Model, col beam.PCollection) (labels, dead beam.PCollection) {
 	return bundle.Apply[Label](s, kind, "", m, col)
 }

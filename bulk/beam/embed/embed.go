@@ -2,9 +2,10 @@
 //
 //	vectors, dead := embed.Texts(s, embed.Model{Dir: "/models/all-MiniLM-L6-v2"}, texts)
 //
-// The model is opened once in each process of workers, from a folder that they all have. Texts are computed in batches
-// of a budget of tokens, by threads of their own, since runners may hand out one bundle at a time. The counters texts,
-// results, dead, tokens, cut and batches are in the namespace avoformer.
+// The model is opened once in each process of workers, from a folder that they all have. Texts are
+// computed in batches of a budget of tokens, by threads of their own, since runners may hand out
+// one bundle at a time. The counters texts, results, dead, tokens, cut and batches are in the
+// namespace avoformer.
 //
 // This package is experimental: see doc/stability.md.
 package embed
@@ -45,9 +46,9 @@ var kind = bundle.Register("embed", bundle.Kind{
 	Value: func(r bulk.Result) any { return Vector{r.Values[0].([]float32), int32(r.Tokens), r.Cut} },
 })
 
-// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key, Vector>>, and a
-// PCollection<KV<key, Dead>> of the texts without a vector. Vectors have the same bits as those of text.Embedder
-// on the same instruction set.
+// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key,
+// Vector>>, and a PCollection<KV<key, Dead>> of the texts without a vector. Vectors have the same
+// bits as those of text.Embedder on the same instruction set.
 func Texts(s beam.Scope, m Model, col beam.PCollection) (vectors, dead beam.PCollection) {
 	return Prompted(s, m, "", col)
 }

@@ -1,5 +1,5 @@
-// Package rank says how well the texts of an Apache Beam pipeline answer a query. Package embed says how models are
-// opened, and which counters there are.
+// Package rank says how well the texts of an Apache Beam pipeline answer a query. Package embed
+// says how models are opened, and which counters there are.
 //
 // This package is experimental: see doc/stability.md.
 package rank
@@ -40,8 +40,9 @@ var kind = bundle.Register("rank", bundle.Kind{
 	Value: func(r bulk.Result) any { return Score{r.Values[0].(float32), int32(r.Tokens), r.Cut} },
 })
 
-// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key, Score>>, and a
-// PCollection<KV<key, Dead>> of the texts without a score. Scores are those of text.Reranker.
+// Texts turns a PCollection<KV<key, text>>, text being string or []byte, into a PCollection<KV<key,
+// Score>>, and a PCollection<KV<key, Dead>> of the texts without a score. Scores are those of
+// text.Reranker.
 func Texts(s beam.Scope, m Model, query string, col beam.PCollection) (scores, dead beam.PCollection) {
 	return bundle.Apply[Score](s, kind, query, m, col)
 }

@@ -1,5 +1,5 @@
-// Command gen finds the polynomials of package approx and writes
-// coefficients.go. Run it with go generate, or
+// Command gen finds the polynomials of package approx and writes coefficients.go. Run it with go
+// generate, or
 //
 //	go run ./internal/approx/gen -o internal/approx/coefficients.go
 package main
@@ -119,9 +119,9 @@ func main() {
 	}
 }
 
-// phiClamp returns the first x from phiEnd on where the kernels' evaluation of
-// Phi(-x) = 1/2 - x*PhiSlope, with one rounding a step, is not positive, and
-// so little below 0 that Phi(x) rounds to 1.
+// phiClamp returns the first x from phiEnd on where the kernels' evaluation of Phi(-x) = 1/2 -
+// x*PhiSlope, with one rounding a step, is not positive, and so little below 0 that Phi(x) rounds
+// to 1.
 func phiClamp(c []float32) float32 {
 	fma := func(a, b, c float32) float32 { return float32(math.FMA(float64(a), float64(b), float64(c))) }
 	for x := float32(phiEnd); x < phiEnd+0.125; x += 0x1p-12 {

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// problem asks for the polynomial sum(c[j]*t(x)^j), j = lowest..degree, that is
-// nearest to f on [lo, hi] in the sense of the largest weight(x)*|difference|.
-// t maps x to the variable of the polynomial. Coefficients in fixed stay.
+// problem asks for the polynomial sum(c[j]*t(x)^j), j = lowest..degree, that is nearest to f on
+// [lo, hi] in the sense of the largest weight(x)*|difference|. t maps x to the variable of the
+// polynomial. Coefficients in fixed stay.
 type problem struct {
 	lo, hi float64
 	degree int
@@ -36,10 +36,9 @@ func (p *problem) grid(i int) float64 {
 	return p.lo + (p.hi-p.lo)*(1-math.Cos(math.Pi*float64(i)/gridPoints))/2
 }
 
-// remez solves p with the exchange algorithm: solve for an error of equal size
-// and alternating sign at one point more than there are free coefficients, move
-// the points to where the error is largest, and repeat. It returns all
-// coefficients and the largest weighted error.
+// remez solves p with the exchange algorithm: solve for an error of equal size and alternating sign
+// at one point more than there are free coefficients, move the points to where the error is
+// largest, and repeat. It returns all coefficients and the largest weighted error.
 func (p *problem) remez() (c []float64, worst float64) {
 	var free []int
 	for j := range p.degree + 1 {
@@ -52,8 +51,8 @@ func (p *problem) remez() (c []float64, worst float64) {
 	for j, v := range p.fixed {
 		c[j] = v
 	}
-	// Columns are scaled to the size of t, or the system would be singular in
-	// float64 for a wide interval.
+	// Columns are scaled to the size of t, or the system would be singular in float64 for a wide
+	// interval.
 	scale := 0.0
 	for i := range gridPoints + 1 {
 		scale = math.Max(scale, math.Abs(p.t(p.grid(i))))
@@ -92,8 +91,8 @@ func (p *problem) remez() (c []float64, worst float64) {
 	}
 }
 
-// extrema returns want points, one from each stretch of constant sign of the
-// error, where the error is largest; stretches too many are dropped at the ends.
+// extrema returns want points, one from each stretch of constant sign of the error, where the error
+// is largest; stretches too many are dropped at the ends.
 func (p *problem) extrema(c []float64, want int) []float64 {
 	var xs, es []float64
 	for i := 0; i <= gridPoints; i++ {
@@ -145,8 +144,8 @@ func solve(a [][]float64) []float64 {
 	return x
 }
 
-// float32Coefficients rounds the coefficients one after the other, from the
-// highest down, and lets the other coefficients compensate for each rounding.
+// float32Coefficients rounds the coefficients one after the other, from the highest down, and lets
+// the other coefficients compensate for each rounding.
 func (p *problem) float32Coefficients(name string) (c []float32, worst float64) {
 	fixed := map[int]float64{}
 	for j, v := range p.fixed {
@@ -181,8 +180,8 @@ func (p *problem) worst(c []float64, step int) float64 {
 	return w
 }
 
-// polish moves float32 coefficients, singly and in neighbouring pairs, to the
-// next float32 and back while that makes the largest error smaller.
+// polish moves float32 coefficients, singly and in neighbouring pairs, to the next float32 and back
+// while that makes the largest error smaller.
 func (p *problem) polish(coefficients map[int]float64) {
 	const step = 20
 	c := make([]float64, p.degree+1)

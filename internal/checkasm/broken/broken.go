@@ -1,7 +1,7 @@
 //go:build (amd64 || arm64) && !purego
 
-// Package broken holds assembly functions that are wrong on purpose, each in
-// one way, for the self-test of package checkasm. All are meant to be
+// Package broken holds assembly functions that are wrong on purpose, each in one way, for the
+// self-test of package checkasm. All are meant to be
 //
 //	copy(dst, x)
 //

@@ -2,10 +2,12 @@
 //
 //   - call.go has the arguments, and what a call decides about all of them.
 //   - plan.go cuts a call into pieces and chooses how to compute each.
-//   - run.go hands the pieces to threads, and splits.go merges pieces that share a row of the result.
+//   - run.go hands the pieces to threads, and splits.go merges pieces that share a row of the
+//     result.
 //   - unit.go is one piece at work, and keys.go finds its keys and values.
-//   - tiles.go, weights.go and short.go are the ways to compute a piece. They use panels.go for scores, products.go for values,
-//     relative.go, mask.go and, for products of integers, integers.go.
+//   - tiles.go, weights.go and short.go are the ways to compute a piece. They use panels.go for
+//     scores, products.go for values, relative.go, mask.go and, for products of integers,
+//     integers.go.
 //   - fetch.go and queue.go prefetch the memory that is used next.
 package attend
 
@@ -78,10 +80,12 @@ const (
 
 // Call is one call, checked and not empty.
 //
-// The work is cut into units: the queries [i, i+rows) of one head. Where each head has only one query, or few queries on keys in pages, a
-// unit has the queries of all heads that share a key head: the first query of each, then the second. Where there are few queries and few
-// heads, each stretch of the keys is a split, and the results of the splits are merged at the end. One split of one unit is a piece. The
-// division of the work does not change results: package order defines them.
+// The work is cut into units: the queries [i, i+rows) of one head. Where each head has only one
+// query, or few queries on keys in pages, a unit has the queries of all heads that share a key
+// head: the first query of each, then the second. Where there are few queries and few heads, each
+// stretch of the keys is a split, and the results of the splits are merged at the end. One split of
+// one unit is a piece. The division of the work does not change results: package order defines
+// them.
 type Call struct {
 	P      Params
 	isa    simd.ISA
@@ -93,8 +97,9 @@ type Call struct {
 	partial []float32 // the results of the pieces, where there are several splits
 }
 
-// group has sequences of the same lengths, and the division of their work: all sequences of a call, or a single one where the call
-// describes each sequence; the result of a sequence then does not depend on the other sequences.
+// group has sequences of the same lengths, and the division of their work: all sequences of a call,
+// or a single one where the call describes each sequence; the result of a sequence then does not
+// depend on the other sequences.
 type group struct {
 	seq              int // the first sequence
 	lenQ, lenK, past int
@@ -118,7 +123,8 @@ type group struct {
 	partial int // where the results of the pieces begin in the call's, if there are several splits
 }
 
-// interleaved reports whether the rows of a unit are several queries of several heads, which are copied together.
+// interleaved reports whether the rows of a unit are several queries of several heads, which are
+// copied together.
 func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
 
 // partsEnd returns the part after the last of the group.

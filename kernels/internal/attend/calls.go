@@ -5,13 +5,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// A goroutine cannot be preempted inside a call of the assembly. This file cuts calls that heads of hundreds of thousands of features would
-// make too long; no result depends on where.
+// A goroutine cannot be preempted inside a call of the assembly. This file cuts calls that heads of
+// hundreds of thousands of features would make too long; no result depends on where.
 
 // One call takes at most callSteps multiply-adds, and callElements elements of what it multiplies.
 const callSteps, callElements = 1 << 22, 1 << 18
 
-// perCall returns how many vectors of dim elements, each multiplied with rows vectors, one call takes: at least one.
+// perCall returns how many vectors of dim elements, each multiplied with rows vectors, one call
+// takes: at least one.
 func perCall(rows, dim int) int {
 	return max(1, min(callSteps/rows, callElements)/max(dim, 1))
 }

@@ -4,11 +4,12 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// While a strip is multiplied, the operands used next are fetched into the core's own caches: the queries and
-// the output of the next strip, and a share of the next tile's keys and values, or of the next unit's.
+// While a strip is multiplied, the operands used next are fetched into the core's own caches: the
+// queries and the output of the next strip, and a share of the next tile's keys and values, or of
+// the next unit's.
 
-// fetchAhead queues the memory used after the strip of rows [from, to) and the keys from j on: either
-// queries and keys, or output and values.
+// fetchAhead queues the memory used after the strip of rows [from, to) and the keys from j on:
+// either queries and keys, or output and values.
 func (u *unit) fetchAhead(from, to, j int, values bool) {
 	c, w := u.c, u.w
 	w.ahead.n = 0
@@ -39,8 +40,8 @@ func (u *unit) fetchRows(r int, output bool) {
 	}
 }
 
-// afterValues returns the address of the keys, in narrow pages, that are used after the values from j on: those of the next tile, or
-// of the next unit; 0 if there are none.
+// afterValues returns the address of the keys, in narrow pages, that are used after the values from
+// j on: those of the next tile, or of the next unit; 0 if there are none.
 func (u *unit) afterValues(j int) uintptr {
 	switch next := &u.w.next; {
 	case u.after(j) < u.hi:
@@ -51,7 +52,8 @@ func (u *unit) afterValues(j int) uintptr {
 	return 0
 }
 
-// fetchKeys queues the part from/rows to to/rows of the tile of keys, or values, that begins at key j.
+// fetchKeys queues the part from/rows to to/rows of the tile of keys, or values, that begins at key
+// j.
 func (u *unit) fetchKeys(j, end, from, to, rows int, values bool) {
 	k, dim, n := &u.k, u.c.P.HeadDim, min(u.g.tile, end-j)
 	if values {

@@ -1,10 +1,11 @@
 package attend
 
-// Attention tile by tile with products of integers: scores of queries and keys as int8, and the weights as words times
-// the values as words. The steps between them, and the sums of the weights, are the same as with floats.
+// Attention tile by tile with products of integers: scores of queries and keys as int8, and the
+// weights as words times the values as words. The steps between them, and the sums of the weights,
+// are the same as with floats.
 
-// ofHead returns the hull of the keys that all queries of the head see: the scales of values are those of a tile within it, however the
-// head is cut into units.
+// ofHead returns the hull of the keys that all queries of the head see: the scales of values are
+// those of a tile within it, however the head is cut into units.
 func (u *unit) ofHead() (lo, hi int) {
 	lo = u.g.lenK
 	for q := range u.g.lenQ {

@@ -9,9 +9,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 )
 
-// TestAttentionJoined: units that are computed together give the bits that they give one by
-// one, since chance decides which of them a thread has. Units whose queries see
-// different keys are not joined.
+// TestAttentionJoined: units that are computed together give the bits that they give one by one,
+// since chance decides which of them a thread has. Units whose queries see different keys are not
+// joined.
 func TestAttentionJoined(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	const batch, heads = 2, 2

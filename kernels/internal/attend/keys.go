@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// keyRows has the keys or values of a head: in place, in pages, or some of them copied together as float32.
+// keyRows has the keys or values of a head: in place, in pages, or some of them copied together as
+// float32.
 type keyRows struct {
 	data  []float32
 	ld    int // elements from a row to the next
@@ -22,8 +23,8 @@ type keyRows struct {
 	then  uintptr    // what is used after them
 }
 
-// pieceElements is the number of elements that are widened to float32 at a time for few queries, which read them again at once: a quarter of the
-// smallest first-level cache.
+// pieceElements is the number of elements that are widened to float32 at a time for few queries,
+// which read them again at once: a quarter of the smallest first-level cache.
 const pieceElements = 1 << 11
 
 // keysOf returns the keys or values of a head of a sequence.
@@ -37,9 +38,9 @@ func (c *Call) keysOf(x []float32, pages *kv.Pages, s Strides, seq, head int) ke
 	return keyRows{data: x[Offset(s, seq, head, 0):], ld: s.Row}
 }
 
-// load makes the rows [j, j+n) float32, which they are unless they lie in narrow pages, and if together
-// is set one piece, in buf; otherwise piece does so. While rows of these are widened the next ones are fetched, and with the
-// last ones what is at then.
+// load makes the rows [j, j+n) float32, which they are unless they lie in narrow pages, and if
+// together is set one piece, in buf; otherwise piece does so. While rows of these are widened the
+// next ones are fetched, and with the last ones what is at then.
 func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool, then uintptr) {
 	p := k.pages
 	if p == nil {
@@ -80,8 +81,8 @@ func (k *keyRows) address(j int) uintptr {
 	return k.pages.Address(int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows)
 }
 
-// loadPanels widens the rows [j, j+n), whole panels, to float32. At the same time it fetches the next panels, and with the last ones the
-// memory at then.
+// loadPanels widens the rows [j, j+n), whole panels, to float32. At the same time it fetches the
+// next panels, and with the last ones the memory at then.
 func (k *keyRows) loadPanels(isa simd.ISA, dst []float32, j, n int, then uintptr) {
 	p := k.pages
 	for at := 0; at < n; {
@@ -96,8 +97,8 @@ func (k *keyRows) loadPanels(isa simd.ISA, dst []float32, j, n int, then uintptr
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// panelPiece returns panels of a page with the rows from row j on as float32, the column of row j in the first of them, and the number of
-// rows: at most n, and at most limit if they are widened.
+// panelPiece returns panels of a page with the rows from row j on as float32, the column of row j
+// in the first of them, and the number of rows: at most n, and at most limit if they are widened.
 func (k *keyRows) panelPiece(isa simd.ISA, buf *[]float32, j, n, limit int, then uintptr) (panels []float32, column, some int) {
 	p := k.pages
 	row := j % p.Rows
@@ -119,8 +120,8 @@ func (k *keyRows) panelPiece(isa simd.ISA, buf *[]float32, j, n, limit int, then
 // from returns the rows from row j on, of those that are one piece.
 func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
-// piece returns the rows from row j on that are one piece, at most n, and their number. It is valid until the next one, of the
-// same buf, and n are all that are left.
+// piece returns the rows from row j on that are one piece, at most n, and their number. It is valid
+// until the next one, of the same buf, and n are all that are left.
 func (k *keyRows) piece(j, n int) ([]float32, int) {
 	if !k.apart {
 		return k.from(j), n

@@ -8,7 +8,8 @@ import (
 
 // This file applies the mask to a tile of scores: hidden keys, and biases.
 
-// mask applies the mask to a tile of scores: the biases, and then what hides keys, so that no bias shows a hidden key again.
+// mask applies the mask to a tile of scores: the biases, and then what hides keys, so that no bias
+// shows a hidden key again.
 func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 	p, w := &u.c.P, u.w
 	for i := range p.Mask {
@@ -41,7 +42,8 @@ func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// hideBeyond sets the scores of row r to v for those of the keys j, j+1, … that are outside its interval.
+// hideBeyond sets the scores of row r to v for those of the keys j, j+1, … that are outside its
+// interval.
 func (u *unit) hideBeyond(s []float32, v float32, r, j int) {
 	lo, hi := u.w.lo[r], u.w.hi[r]
 	mem.Fill(s[:min(max(lo-j, 0), len(s))], v)
@@ -59,8 +61,8 @@ func (u *unit) clearHidden(s []float32, r, j int) {
 	}
 }
 
-// addALiBi adds the linear bias. The rows of a tile are windows into one ramp,
-// each one element further to the left.
+// addALiBi adds the linear bias. The rows of a tile are windows into one ramp, each one element
+// further to the left.
 func (u *unit) addALiBi(t *mask.Term, s []float32, lds, ra, rb, j, n int) {
 	w := u.w
 	w.ramp = mem.Grow(w.ramp, u.rows+n)

@@ -11,8 +11,8 @@ import (
 
 // The memory that a call takes in addition to its arguments.
 
-// scratchBytes returns the memory that a call takes beyond its arguments, on one
-// thread: that of fresh scratch structures after the call.
+// scratchBytes returns the memory that a call takes beyond its arguments, on one thread: that of
+// fresh scratch structures after the call.
 func scratchBytes(p Params) int {
 	c, w := new(Call), new(scratch)
 	c.P = p
@@ -25,8 +25,7 @@ func scratchBytes(p Params) int {
 	return 4*floats + 8*(cap(w.lo)+cap(w.hi)) + cap(w.fresh)
 }
 
-// TestAttentionMemory: the memory of a call is small, and the same for any
-// length.
+// TestAttentionMemory: the memory of a call is small, and the same for any length.
 func TestAttentionMemory(t *testing.T) {
 	if testing.Short() || testenv.Emulated() || simd.Active() == simd.Generic {
 		t.Skip("takes long in emulators and without assembly, and no tier has memory of its own")
@@ -36,8 +35,9 @@ func TestAttentionMemory(t *testing.T) {
 		for _, kind := range []string{"prefill", "decode", "masked", "relative"} {
 			t.Run(fmt.Sprintf("dim=%d/%s", dim, kind), func(t *testing.T) {
 				measure := func(n int) int {
-					// A stride of 0 lets all rows be the same memory, so that the test needs little.
-					// Few queries in few heads are cut into small blocks, for the sake of threads.
+					// A stride of 0 lets all rows be the same memory, so that the test needs
+					// little. Few queries in few heads are cut into small blocks, for the sake of
+					// threads.
 					heads := max(1, 8192/n)
 					p := contiguous(Params{Batch: 1, Heads: heads, LenQ: n, LenK: n, HeadDim: dim})
 					p.QStrides, p.KStrides, p.VStrides, p.DstStrides = Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}

@@ -7,11 +7,12 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The products of queries with keys. A score is one chain over the features, so the keys are the columns of a product: panels of NR
-// keys, as pages have them. Keys in rows are transposed, a tile at a time for many queries, and piece by piece for few.
+// The products of queries with keys. A score is one chain over the features, so the keys are the
+// columns of a product: panels of NR keys, as pages have them. Keys in rows are transposed, a tile
+// at a time for many queries, and piece by piece for few.
 
-// panelElements is the number of elements that become panels at a time for few queries, which read it again at once: up to simd.PanelsAtOnce panels, which
-// stay in the first-level cache.
+// panelElements is the number of elements that become panels at a time for few queries, which read
+// it again at once: up to simd.PanelsAtOnce panels, which stay in the first-level cache.
 const panelElements = 1 << 13
 
 // inPanels reports whether the keys lie in pages as panels of the tier.
@@ -45,7 +46,8 @@ func (u *unit) packKeys(j, n int) {
 	u.keys.data = w.keys
 }
 
-// transpose makes panels of NR columns of n keys, ld elements apart. Columns without a key may hold anything.
+// transpose makes panels of NR columns of n keys, ld elements apart. Columns without a key may hold
+// anything.
 func (w *scratch) transpose(c *Call, dst, keys []float32, n, ld int) {
 	const side = 8 // of the blocks that are transposed by vectors
 	dim, at := c.P.HeadDim, 0
@@ -64,8 +66,8 @@ func (w *scratch) transpose(c *Call, dst, keys []float32, n, ld int) {
 	}
 }
 
-// keyPiece returns panels that have the keys from j on, at most n, the column of key j in the first panel, and the number of keys. They
-// are valid until the next piece.
+// keyPiece returns panels that have the keys from j on, at most n, the column of key j in the first
+// panel, and the number of keys. They are valid until the next piece.
 func (u *unit) keyPiece(j, n int) (panels []float32, column, some int) {
 	c, k, dim := u.c, &u.k, u.c.P.HeadDim
 	switch {
@@ -119,9 +121,10 @@ func (u *unit) products(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// storedScores multiplies m queries by keys of less than 32 bits where their page has them, beginning with key
-// j of the n that are left. It returns the number of keys: 0 if they are prepared otherwise, or if key j is not
-// the first of a panel. Address then is fetched after the last of the n keys.
+// storedScores multiplies m queries by keys of less than 32 bits where their page has them,
+// beginning with key j of the n that are left. It returns the number of keys: 0 if they are
+// prepared otherwise, or if key j is not the first of a panel. Address then is fetched after the
+// last of the n keys.
 func (u *unit) storedScores(s []float32, lds, m int, q []float32, j, n int, then uintptr) int {
 	c, w, k := u.c, u.w, &u.k
 	if !u.inPanels() || u.keys.data != nil || k.pages.Format == weights.F32 || j%c.nr != 0 {
@@ -165,7 +168,8 @@ func (u *unit) columns(s []float32, lds, m int, q, panels []float32, column, n i
 	}
 }
 
-// wholePanels sets n elements of s to products of a query with whole panels, the last of which go through a buffer.
+// wholePanels sets n elements of s to products of a query with whole panels, the last of which go
+// through a buffer.
 func (w *scratch) wholePanels(c *Call, s []float32, n int, q, panels []float32) {
 	const most = simd.PanelsAtOnce
 	panel, whole := c.nr*len(q), n/(most*c.nr)*most
@@ -192,8 +196,8 @@ func dotScores(c *Call, rows, n int, q []float32, ldq int, keys []float32, ldk i
 	gemmDot(c.isa, rows, n, dim, scale, q, ldq, keys, ldk, s, lds)
 }
 
-// headScores is the scores of a whole head: s[i*lds+j] is that of row i of a and row j of b, queries and keys or the other way round.
-// Behind a row of s there may be more, up to whole panels.
+// headScores is the scores of a whole head: s[i*lds+j] is that of row i of a and row j of b,
+// queries and keys or the other way round. Behind a row of s there may be more, up to whole panels.
 func (w *scratch) headScores(c *Call, dots bool, rows, n int, a []float32, lda int, b []float32, ldb int, s []float32, lds int) {
 	if dots {
 		dotScores(c, rows, n, a, lda, b, ldb, s, lds)

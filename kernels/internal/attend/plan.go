@@ -13,17 +13,19 @@ import (
 
 // This file cuts a call of attention into pieces, and chooses the strategy that computes them.
 
-// Sizes has the sizes of the work. They affect only speed: package order states the order in which numbers are summed
-// up.
+// Sizes has the sizes of the work. They affect only speed: package order states the order in which
+// numbers are summed up.
 type Sizes struct {
-	// A unit has up to UnitRows query rows, which share each tile of keys. Relative terms need room for
-	// two more products of a tile.
+	// A unit has up to UnitRows query rows, which share each tile of keys. Relative terms need room
+	// for two more products of a tile.
 	UnitRows, RelativeRows int
-	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them, and a head has fewer than FoldQueries
-	// queries. Separate units would widen the same keys once per head, which takes as long as the few queries themselves. With more queries
-	// the widening costs little, and longer units are harder to divide among threads.
+	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them,
+	// and a head has fewer than FoldQueries queries. Separate units would widen the same keys once
+	// per head, which takes as long as the few queries themselves. With more queries the widening
+	// costs little, and longer units are harder to divide among threads.
 	FoldKeys, FoldQueries int
-	// Up to InPlaceRows query rows take values piece by piece where they lie in several pages; more have them copied together.
+	// Up to InPlaceRows query rows take values piece by piece where they lie in several pages; more
+	// have them copied together.
 	InPlaceRows int
 	// Up to AccumulateRows query rows add up the values in place.
 	AccumulateRows int
@@ -36,14 +38,16 @@ var Size = Sizes{
 }
 
 const (
-	// A unit has at most unitElements elements of queries, which bounds one call of the micro-kernel.
+	// A unit has at most unitElements elements of queries, which bounds one call of the
+	// micro-kernel.
 	unitElements = 1 << 16
-	// A call is cut into at least minUnits units, as long as each keeps more than minRows rows: with few units, threads would wait for the
-	// last of them.
+	// A call is cut into at least minUnits units, as long as each keeps more than minRows rows:
+	// with few units, threads would wait for the last of them.
 	minUnits, minRows = 32, 64
 	// Neighbouring units that are computed as one have at most joinedRows rows.
 	joinedRows = 512
-	// Units of up to splitRows rows have their keys cut into splits, where there are at most splitUnits units.
+	// Units of up to splitRows rows have their keys cut into splits, where there are at most
+	// splitUnits units.
 	splitRows, splitUnits = 8, 32
 	// The last strip has up to lastRows rows more than the others.
 	lastRows = 12
@@ -98,14 +102,14 @@ func (c *Call) add(g group, sequences int) {
 	c.groups = append(c.groups, g)
 }
 
-// inPieces reports whether the queries of a sequence may be those of several calls: they may under a causal mask, and with pages, which
-// keep the keys for the next call.
+// inPieces reports whether the queries of a sequence may be those of several calls: they may under
+// a causal mask, and with pages, which keep the keys for the next call.
 func (c *Call) inPieces() bool {
 	return c.P.KPages != nil || slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.Kind == mask.Window && t.After <= 0 })
 }
 
-// byIntegers reports whether the units of a group are computed with integers. The answer is the same on every tier: heads with few
-// queries or keys are not, since some tiers compute them whole.
+// byIntegers reports whether the units of a group are computed with integers. The answer is the
+// same on every tier: heads with few queries or keys are not, since some tiers compute them whole.
 func (c *Call) byIntegers(g *group) bool {
 	p := &c.P
 	const queries, strip = 12, 32
@@ -136,15 +140,16 @@ func (c *Call) planUnits(g *group, sequences int) {
 	}
 }
 
-// folds reports whether units of several queries are to have those of all heads that share a key head, whose pages
-// are then made float32 once for these heads.
+// folds reports whether units of several queries are to have those of all heads that share a key
+// head, whose pages are then made float32 once for these heads.
 func (c *Call) folds(g *group, shared int) bool {
 	p := &c.P
 	return p.KPages != nil && p.Relative == nil && p.Weights == nil && g.lenK >= Size.FoldKeys && g.lenQ*shared <= Size.FoldQueries*(shared-1) &&
 		!slices.ContainsFunc(p.Mask, func(t mask.Term) bool { return t.Kind == mask.ALiBi }) // whose ramp is a head's
 }
 
-// cut cuts the queries of fold heads at a time into units of up to limit rows, or less where units would be few.
+// cut cuts the queries of fold heads at a time into units of up to limit rows, or less where units
+// would be few.
 func (c *Call) cut(g *group, sequences, fold, limit int) {
 	p := &c.P
 	g.fold = fold
@@ -186,8 +191,8 @@ func (c *Call) planSplits(g *group) {
 }
 
 const (
-	// Up to shortKeys queries and keys, attendShort takes any head. Where vectors have 16
-	// elements it takes heads of roomyKeys, and wide heads of up to simd.ShortQueries.
+	// Up to shortKeys queries and keys, attendShort takes any head. Where vectors have 16 elements
+	// it takes heads of roomyKeys, and wide heads of up to simd.ShortQueries.
 	shortKeys, roomyKeys = 32, 40
 	// attendFew takes fewQueries queries with up to simd.FewKeys keys.
 	fewQueries = 7
@@ -196,8 +201,8 @@ const (
 	WholeHeadDim, wholeHeadSteps = 1 << 11, 1 << 21
 )
 
-// chooseStrategy decides how the units are computed, by attendShort or attendFew where
-// a unit is a whole head that they can take.
+// chooseStrategy decides how the units are computed, by attendShort or attendFew where a unit is a
+// whole head that they can take.
 func (c *Call) chooseStrategy(g *group) strategy {
 	p := &c.P
 	if p.Weights != nil {
@@ -218,8 +223,8 @@ func (c *Call) chooseStrategy(g *group) strategy {
 	return attendTiles
 }
 
-// biases returns the number of terms that add to scores. The strategies for whole heads add the terms up first, which would give another
-// result if there were several.
+// biases returns the number of terms that add to scores. The strategies for whole heads add the
+// terms up first, which would give another result if there were several.
 func (c *Call) biases() (n int) {
 	for i := range c.P.Mask {
 		if k := c.P.Mask[i].Kind; k == mask.Bias || k == mask.ALiBi {
@@ -229,9 +234,8 @@ func (c *Call) biases() (n int) {
 	return n
 }
 
-// mostShortKeys returns the number of queries and of keys up to which attendShort takes a
-// head. Vectors of 8, and rows that crowd the cache, are slower than the micro-kernel
-// from shortKeys on.
+// mostShortKeys returns the number of queries and of keys up to which attendShort takes a head.
+// Vectors of 8, and rows that crowd the cache, are slower than the micro-kernel from shortKeys on.
 func (c *Call) mostShortKeys() int {
 	if simd.KernelAttnShort.On(c.isa).Width < 16 || tune.Crowd(c.P.KStrides.Row, 16) {
 		return shortKeys
@@ -239,5 +243,6 @@ func (c *Call) mostShortKeys() int {
 	return max(roomyKeys, min(c.P.HeadDim, simd.ShortQueries))
 }
 
-// stripRows returns the number of rows of floats that are scored at a time: two tiles of the micro-kernel.
+// stripRows returns the number of rows of floats that are scored at a time: two tiles of the
+// micro-kernel.
 func (c *Call) stripRows() int { return 2 * c.mr }

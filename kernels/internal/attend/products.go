@@ -7,16 +7,18 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The operands of a tile of keys, and the product of weights with values. That of queries with keys is in panels.go.
+// The operands of a tile of keys, and the product of weights with values. That of queries with keys
+// is in panels.go.
 
-// crowded reports whether rows of dim elements, ld apart, are better copied. They are for
-// many queries, if the rows share a set of the cache: in a fused projection of 1024
-// features, for example, rows are 12 KiB apart.
+// crowded reports whether rows of dim elements, ld apart, are better copied. They are for many
+// queries, if the rows share a set of the cache: in a fused projection of 1024 features, for
+// example, rows are 12 KiB apart.
 func (u *unit) crowded(ld, rows, dim int) bool {
 	return u.rows >= Size.CrowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
-// packQueries copies the queries of the unit if they crowd the cache, or are those of several heads.
+// packQueries copies the queries of the unit if they crowd the cache, or are those of several
+// heads.
 func (u *unit) packQueries() {
 	p, w, fold, row := &u.c.P, u.w, 1, u.ldq
 	switch {
@@ -52,8 +54,8 @@ func (u *unit) spread() {
 	}
 }
 
-// panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart. It fetches what
-// is queued.
+// panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart. It fetches
+// what is queued.
 func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
 	c, ahead, at := u.c, &u.w.ahead, 0
 	if simd.KernelAttnPanels.InAssembly(c.isa) && k > 0 {
@@ -71,8 +73,8 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 	}
 }
 
-// packValues prepares the values of the keys [j, j+n): in place, or copied into panels
-// of NR columns if they crowd the cache.
+// packValues prepares the values of the keys [j, j+n): in place, or copied into panels of NR
+// columns if they crowd the cache.
 func (u *unit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.P, u.w
 	wide := &w.wideValues
@@ -94,8 +96,8 @@ func (u *unit) packValues(j, n int) {
 	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
 }
 
-// values is o = beta*o + the tile s times the first n of the prepared values, for the
-// rows [ra, rb); beta is 0 or 1. The products are one chain.
+// values is o = beta*o + the tile s times the first n of the prepared values, for the rows [ra,
+// rb); beta is 0 or 1. The products are one chain.
 func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
 	c, w, v, dim := u.c, u.w, &u.tile, u.c.P.ValueDim
 	o, rows := u.o[ra*u.ldo:], rb-ra
@@ -119,8 +121,8 @@ func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
 	}
 }
 
-// addValues adds the first of n values, beginning with value j, times the weights s to the sums of some rows.
-// It returns the number of values.
+// addValues adds the first of n values, beginning with value j, times the weights s to the sums of
+// some rows. It returns the number of values.
 func (u *unit) addValues(sums []float32, ld int, s []float32, lds, rows, j, n int) int {
 	c, v, dim := u.c, &u.v, u.c.P.ValueDim
 	most := perCall(rows, dim)

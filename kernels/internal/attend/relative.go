@@ -8,10 +8,9 @@ import (
 
 // This file has relative positions: products with an embedding of the distance.
 
-// addRelative adds the relative terms to the scores of the rows [ra, rb) and the keys
-// [j, j+n). The micro-kernel multiplies the rows with the embeddings of all distances
-// that occur in the tile; a row's scores are a window into its products, which its
-// position shifts.
+// addRelative adds the relative terms to the scores of the rows [ra, rb) and the keys [j, j+n). The
+// micro-kernel multiplies the rows with the embeddings of all distances that occur in the tile; a
+// row's scores are a window into its products, which its position shifts.
 func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	p := &u.c.P
 	if p.HeadDim == 0 {
@@ -40,8 +39,8 @@ func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// relativeProducts multiplies the given rows, queries or keys, with the embeddings
-// [first, first+count), times the scale, into one of two places.
+// relativeProducts multiplies the given rows, queries or keys, with the embeddings [first,
+// first+count), times the scale, into one of two places.
 func (u *unit) relativeProducts(place, rows int, a []float32, lda, first, count int) (products []float32, ld int) {
 	c, p, w := u.c, &u.c.P, u.w
 	dim := p.HeadDim

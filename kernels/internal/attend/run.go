@@ -18,7 +18,8 @@ func (c *Call) Run(t int) {
 	c.free()
 }
 
-// UsesInt8 reports whether Run would compute with integers, for one sequence or more, and frees the call.
+// UsesInt8 reports whether Run would compute with integers, for one sequence or more, and frees the
+// call.
 func (c *Call) UsesInt8() bool {
 	c.plan()
 	uses := slices.ContainsFunc(c.groups, func(g group) bool { return g.ints })
@@ -59,8 +60,8 @@ func (c *Call) pieces(w *scratch, g *group, from, to int) {
 	}
 }
 
-// together returns how many of the pieces [i, to) are computed as one unit, for which the keys are transposed once: neighbours in a head
-// whose queries all see the same keys.
+// together returns how many of the pieces [i, to) are computed as one unit, for which the keys are
+// transposed once: neighbours in a head whose queries all see the same keys.
 func (g *group) together(i, to int) int {
 	if !g.joins {
 		return 1

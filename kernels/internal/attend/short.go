@@ -7,10 +7,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Attention of whole heads, all of whose scores are there before the softmax: those with few queries and
-// keys (attendShort), and those with very few queries (attendFew).
+// Attention of whole heads, all of whose scores are there before the softmax: those with few
+// queries and keys (attendShort), and those with very few queries (attendFew).
 
-// headElements is the room that a head needs for scores, and for the numbers that are added to them.
+// headElements is the room that a head needs for scores, and for the numbers that are added to
+// them.
 const headElements = max(simd.ShortRows*simd.ShortQueries, fewQueries*simd.FewRow)
 
 // headMask says which keys a head sees, [lo, lo+n), and has the numbers that are added to their

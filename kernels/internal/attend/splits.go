@@ -2,8 +2,8 @@ package attend
 
 // This file has splits of a unit: stretches of its keys that several threads compute.
 
-// partialOf returns the memory for the result of a piece of g: the output before the
-// division by the sum, and the rows' maxima and sums.
+// partialOf returns the memory for the result of a piece of g: the output before the division by
+// the sum, and the rows' maxima and sums.
 func (c *Call) partialOf(g *group, piece, rows int) (o, state []float32) {
 	size := g.rows * (c.P.ValueDim + 2)
 	part := c.partial[g.partial+piece*size:][:size]

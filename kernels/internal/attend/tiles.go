@@ -39,10 +39,10 @@ func (u *unit) tiles() {
 }
 
 // tilesOf computes the keys [lo, hi) of a stretch. If there are more, it leaves in o the sum of
-// exp(score - max)*value for each row, and in w.max and w.sum the maximum and the sum of
-// the exponentials. The rows take their turn strip by strip: a strip's scores stay in the
-// first-level cache from the product to the values, and at the end its output for the
-// division; the tile's keys and values stay in the second.
+// exp(score - max)*value for each row, and in w.max and w.sum the maximum and the sum of the
+// exponentials. The rows take their turn strip by strip: a strip's scores stay in the first-level
+// cache from the product to the values, and at the end its output for the division; the tile's keys
+// and values stay in the second.
 func (u *unit) tilesOf(lo, hi int, only bool) {
 	w := u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
@@ -90,8 +90,9 @@ func (u *unit) prepare(j, n int) {
 	u.packValues(j, n)
 }
 
-// strip adds the keys [j, j+n) to the rows [ra, rb), or sets the rows to them if these
-// are the first. The scores begin at a multiple of the lanes in which the weights are summed up, with what is hidden.
+// strip adds the keys [j, j+n) to the rows [ra, rb), or sets the rows to them if these are the
+// first. The scores begin at a multiple of the lanes in which the weights are summed up, with what
+// is hidden.
 func (u *unit) strip(ra, rb, j, n int, first bool) {
 	c, w, lds := u.c, u.w, u.g.tile
 	hidden := j % u.g.tile % order.DotLanes

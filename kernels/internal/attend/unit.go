@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// A unit of attention at work: where its operands lie, what its rows see, and how its
-// output is finished, whatever the strategy.
+// A unit of attention at work: where its operands lie, what its rows see, and how its output is
+// finished, whatever the strategy.
 
 // scratch is the scratch memory of one goroutine.
 type scratch struct {
@@ -41,7 +41,8 @@ type scratch struct {
 	ahead                fetchQueue
 }
 
-// stretches are the rows' maxima and sums over all stretches so far, and the factors of these and of the next one.
+// stretches are the rows' maxima and sums over all stretches so far, and the factors of these and
+// of the next one.
 type stretches struct {
 	max, sum, factor []float32
 }
@@ -193,7 +194,8 @@ func (u *unit) clearOutput(ra, rb int) {
 	}
 }
 
-// finish multiplies the output of the rows [ra, rb) with the weight of the head, divided by the sums.
+// finish multiplies the output of the rows [ra, rb) with the weight of the head, divided by the
+// sums.
 func (u *unit) finish(ra, rb int) {
 	p, factor := &u.c.P, u.w.factor[ra:rb]
 	for r, sum := range u.w.sum[ra:rb] {
@@ -214,7 +216,8 @@ func (u *unit) withSink(r int, sum float32) float32 {
 	return order.WithSink(sum, u.c.P.Sinks[u.headOf(r)], u.w.max[r])
 }
 
-// emptyRows writes the output, and the weights, of the rows that see nothing, unless they are 0 already.
+// emptyRows writes the output, and the weights, of the rows that see nothing, unless they are 0
+// already.
 func (u *unit) emptyRows() {
 	if u.c.P.Empty == EmptyZero && u.weights == nil {
 		return
@@ -244,8 +247,7 @@ func (u *unit) emptyRow(r int) {
 	}
 }
 
-// meanOfValues sets o, which is 0, to the sum of all values times weight, under the
-// mask of a head.
+// meanOfValues sets o, which is 0, to the sum of all values times weight, under the mask of a head.
 func (u *unit) meanOfValues(o []float32, weight float32, head int) {
 	p := &u.c.P
 	if u.g.lenK == 0 {
@@ -263,7 +265,8 @@ func (u *unit) meanOfValues(o []float32, weight float32, head int) {
 	}
 }
 
-// keyTile is a tile of keys as panels, all of which are there; without data they are made piece by piece.
+// keyTile is a tile of keys as panels, all of which are there; without data they are made piece by
+// piece.
 type keyTile struct {
 	data  []float32
 	first int // the key of the first column

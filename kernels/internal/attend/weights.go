@@ -9,8 +9,8 @@ import (
 
 // This file computes attention for a caller that wants the weights.
 
-// withWeights computes the unit in the caller's memory for weights: all scores of the
-// rows, then their softmax, then the products with the values.
+// withWeights computes the unit in the caller's memory for weights: all scores of the rows, then
+// their softmax, then the products with the values.
 func (u *unit) withWeights() {
 	c, p, w := u.c, &u.c.P, u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
@@ -45,7 +45,8 @@ func (u *unit) withWeights() {
 	u.emptyRows()
 }
 
-// softmaxWeights turns the scores in the caller's memory into weights. A row begins at a multiple of its lanes, with what is hidden.
+// softmaxWeights turns the scores in the caller's memory into weights. A row begins at a multiple
+// of its lanes, with what is hidden.
 func (u *unit) softmaxWeights() {
 	c, w, ld := u.c, u.w, u.g.lenK
 	if u.hi <= u.lo {

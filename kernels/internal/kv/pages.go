@@ -1,4 +1,5 @@
-// Package kv stores keys and values of attention in pages: float32, 16-bit numbers, or int8 with a scale per row.
+// Package kv stores keys and values of attention in pages: float32, 16-bit numbers, or int8 with a
+// scale per row.
 package kv
 
 import (
@@ -12,9 +13,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Pages holds rows of several heads. A page has Rows rows of Dim elements for each head, one head after the other. Panel neighbouring rows
-// of a head, which divide Rows, are stored as a panel: their first elements, then their second ones, and so on. Rows are contiguous
-// where Panel is 1.
+// Pages holds rows of several heads. A page has Rows rows of Dim elements for each head, one head
+// after the other. Panel neighbouring rows of a head, which divide Rows, are stored as a panel:
+// their first elements, then their second ones, and so on. Rows are contiguous where Panel is 1.
 type Pages struct {
 	Format                  weights.Format
 	Heads, Rows, Dim, Panel int
@@ -29,8 +30,8 @@ func NewPages(f weights.Format, heads, rows, dim int) *Pages {
 	return &Pages{Format: f, Heads: heads, Rows: rows, Dim: dim, Panel: 1}
 }
 
-// NewKeys returns an empty set of pages of keys. They are stored in the panels that the tier multiplies, unless these do not divide a page,
-// or heads are so wide that scores are dot products.
+// NewKeys returns an empty set of pages of keys. They are stored in the panels that the tier
+// multiplies, unless these do not divide a page, or heads are so wide that scores are dot products.
 func NewKeys(f weights.Format, heads, rows, dim int) *Pages {
 	p := NewPages(f, heads, rows, dim)
 	if _, nr := simd.GemmTile(simd.Active()); rows%nr == 0 && !order.WideHead(dim) {
@@ -47,7 +48,8 @@ func (p *Pages) Len() int {
 	return 0
 }
 
-// Grow adds pages of zeros until there are at least n. Other goroutines may read and set pages meanwhile.
+// Grow adds pages of zeros until there are at least n. Other goroutines may read and set pages
+// meanwhile.
 func (p *Pages) Grow(n int) {
 	if n <= p.Len() {
 		return
@@ -99,7 +101,8 @@ func (p *Pages) Copy(to, from, n int) {
 // InPlace reports whether rows are contiguous as float32.
 func (p *Pages) InPlace() bool { return p.Format == weights.F32 && p.Panel == 1 }
 
-// Wide returns what a page has of a head from the given row on, the first of a panel. It is nil unless the format is float32.
+// Wide returns what a page has of a head from the given row on, the first of a panel. It is nil
+// unless the format is float32.
 func (p *Pages) Wide(page, head, row int) []float32 {
 	slab, i := p.at(page, head, row)
 	if slab.wide == nil {
@@ -108,8 +111,8 @@ func (p *Pages) Wide(page, head, row int) []float32 {
 	return slab.wide[i*p.Dim : (i-row+p.Rows)*p.Dim]
 }
 
-// Widen sets dst to n rows of a head as float32, beginning with the given row of the page. Unless next is 0, it also fetches
-// as many bytes from address next into the second-level cache.
+// Widen sets dst to n rows of a head as float32, beginning with the given row of the page. Unless
+// next is 0, it also fetches as many bytes from address next into the second-level cache.
 func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
 	if p.Panel == 1 {
 		p.WidenPanels(isa, dst, page, head, row, n, next)
@@ -127,13 +130,15 @@ func (p *Pages) WidenPanels(isa simd.ISA, dst []float32, page, head, row, n int,
 	slab.widen(isa, dst[:n*p.Dim], i, n, slab.distance(i, next))
 }
 
-// Address returns the address of a row of a head, or of the panel that has it. It is 0 in float32, which needs no widening.
+// Address returns the address of a row of a head, or of the panel that has it. It is 0 in float32,
+// which needs no widening.
 func (p *Pages) Address(page, head, row int) uintptr {
 	slab, i := p.at(page, head, row)
 	return slab.address(i / p.Panel * p.Panel)
 }
 
-// rows are rows of dim elements, in panels. One of wide, halves and bytes holds them, depending on the format.
+// rows are rows of dim elements, in panels. One of wide, halves and bytes holds them, depending on
+// the format.
 type rows struct {
 	format     weights.Format
 	dim, panel int
@@ -157,7 +162,8 @@ func newRows(f weights.Format, n, dim, panel int) rows {
 	return r
 }
 
-// start returns the index of the first element of row i; its other elements follow r.panel elements apart.
+// start returns the index of the first element of row i; its other elements follow r.panel elements
+// apart.
 func (r *rows) start(i int) int { return i/r.panel*r.panel*r.dim + i%r.panel }
 
 // set stores x as row i.
@@ -205,7 +211,8 @@ func (r *rows) gather(dst []float32, i int) {
 	}
 }
 
-// copy copies n rows of src, beginning with row from, to the rows of r that begin with row to: both are the first of a panel.
+// copy copies n rows of src, beginning with row from, to the rows of r that begin with row to: both
+// are the first of a panel.
 func (r *rows) copy(to int, src *rows, from, n int) {
 	i, j := to*r.dim, from*r.dim
 	switch {
@@ -220,7 +227,8 @@ func (r *rows) copy(to int, src *rows, from, n int) {
 	}
 }
 
-// copyRows copies n rows of dim elements in panels, and leaves the other rows of the last panel as they are.
+// copyRows copies n rows of dim elements in panels, and leaves the other rows of the last panel as
+// they are.
 func copyRows[T float32 | uint16 | int8](dst, src []T, n, dim, panel int) {
 	left := n % panel
 	whole := (n - left) * dim
@@ -230,7 +238,8 @@ func copyRows[T float32 | uint16 | int8](dst, src []T, n, dim, panel int) {
 	}
 }
 
-// address returns the address of row i, the first of a panel. It is 0 in float32, which needs no widening.
+// address returns the address of row i, the first of a panel. It is 0 in float32, which needs no
+// widening.
 func (r *rows) address(i int) uintptr {
 	switch {
 	case len(r.halves) > 0:
@@ -249,7 +258,8 @@ func (r *rows) distance(i int, next uintptr) int {
 	return int(next - r.address(i))
 }
 
-// widen sets dst to n rows from row i on, in whole panels, and fetches the bytes that lie ahead bytes after them.
+// widen sets dst to n rows from row i on, in whole panels, and fetches the bytes that lie ahead
+// bytes after them.
 func (r *rows) widen(isa simd.ISA, dst []float32, i, n, ahead int) {
 	const most = 1 << 13 // elements of a call
 	at, size := i*r.dim, n*r.dim

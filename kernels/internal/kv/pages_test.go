@@ -43,8 +43,8 @@ func row(p *Pages, page, head, r int) []float32 {
 	return dst
 }
 
-// TestPages sets rows in pages of several slabs, and reads each together with its neighbours, for all formats
-// on all tiers.
+// TestPages sets rows in pages of several slabs, and reads each together with its neighbours, for
+// all formats on all tiers.
 func TestPages(t *testing.T) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, func(t *testing.T) {
 		const heads, rows, dim = 3, 4, 33
@@ -117,8 +117,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestKeys sets keys in panels of the tier, and reads panels as they are stored and as float32. Pages that
-// are not whole panels, and pages of wide heads, have rows instead.
+// TestKeys sets keys in panels of the tier, and reads panels as they are stored and as float32.
+// Pages that are not whole panels, and pages of wide heads, have rows instead.
 func TestKeys(t *testing.T) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, func(t *testing.T) {
 		const heads, rows, dim = 2, 64, 19

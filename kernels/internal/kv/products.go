@@ -5,14 +5,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products of a few queries with keys and values that have less than 32 bits, which are read where they are
-// stored. On the way the kernels fetch as many bytes from address next on, unless it is 0.
+// Products of a few queries with keys and values that have less than 32 bits, which are read where
+// they are stored. On the way the kernels fetch as many bytes from address next on, unless it is 0.
 
 // lanes divides the length of rows that AddValues takes.
 const lanes = 16
 
-// Scores sets s[i*lds+j] to alpha times the product of query i, at q[i*ldq], and key j, for m queries and the keys of some panels. The first is
-// the given row of the page.
+// Scores sets s[i*lds+j] to alpha times the product of query i, at q[i*ldq], and key j, for m
+// queries and the keys of some panels. The first is the given row of the page.
 func (p *Pages) Scores(isa simd.ISA, page, head, row, panels, m int, alpha float32, q []float32, ldq int, s []float32, lds int, next uintptr) {
 	slab, i := p.at(page, head, row)
 	at, n, panel, ahead := i*p.Dim, panels*p.Panel, p.Panel*p.Dim, slab.distance(i, next)
@@ -31,7 +31,8 @@ func (p *Pages) AddsValues() bool {
 	return p.Format != weights.F32 && p.Panel == 1 && p.Dim%lanes == 0
 }
 
-// AddValues adds n rows of a head, from the given row of the page on, to m outputs: row j times w[i*ldw+j] to o[i*ldo].
+// AddValues adds n rows of a head, from the given row of the page on, to m outputs: row j times
+// w[i*ldw+j] to o[i*ldo].
 func (p *Pages) AddValues(isa simd.ISA, o []float32, ldo int, w []float32, ldw, m, page, head, row, n int, next uintptr) {
 	slab, i := p.at(page, head, row)
 	at, to, ahead := i*p.Dim, (i+n)*p.Dim, slab.distance(i, next)

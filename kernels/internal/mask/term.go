@@ -1,5 +1,5 @@
-// Package mask has the keys that a query sees and the biases on its scores: a term of the masks that
-// attention and the masked softmax take.
+// Package mask has the keys that a query sees and the biases on its scores: a term of the masks
+// that attention and the masked softmax take.
 package mask
 
 import (
@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Term is MaskTerm of package kernels: a condition on the keys that a query sees, or a bias on its scores.
+// Term is MaskTerm of package kernels: a condition on the keys that a query sees, or a bias on its
+// scores.
 type Term struct {
 	Kind          Kind
 	Before, After int
@@ -34,8 +35,8 @@ const (
 	ALiBi
 )
 
-// Unlimited is a distance that no sequence reaches, in either direction; the
-// sum of it and a position fits an int of 32 bits.
+// Unlimited is a distance that no sequence reaches, in either direction; the sum of it and a
+// position fits an int of 32 bits.
 const Unlimited = 1 << 29
 
 // Row returns where the data for a query starts, and the step from key to key.
@@ -60,8 +61,8 @@ func (t *Term) ByQuery() bool {
 	return t.Kind == Window || t.Kind == QueryLengths || (t.Kind == Keep || t.Kind == Blocked) && t.Shape[2] > 1
 }
 
-// Interval narrows [lo, hi) to the keys that query q of sequence b may see,
-// if the term is an interval. The result may be empty, lo >= hi.
+// Interval narrows [lo, hi) to the keys that query q of sequence b may see, if the term is an
+// interval. The result may be empty, lo >= hi.
 func (t *Term) Interval(b, q, lenQ, past, lo, hi int) (int, int) {
 	switch t.Kind {
 	case Window:
@@ -90,7 +91,8 @@ func (t *Term) Hides(b, h, q, from, to int) bool {
 	return true
 }
 
-// Hide sets the scores to v for those of the keys from, from+1, … that a boolean term hides, or a bias of -Inf.
+// Hide sets the scores to v for those of the keys from, from+1, … that a boolean term hides, or a
+// bias of -Inf.
 func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
 	blocked := t.Kind == Blocked
 	at, step := t.Row(b, h, q)
@@ -115,8 +117,8 @@ func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
 	}
 }
 
-// AddBias adds the biases of the keys from, from+1, … to the scores of a query. If hides is true, a bias of -Inf hides its key: the score
-// becomes -Inf even where it is not finite.
+// AddBias adds the biases of the keys from, from+1, … to the scores of a query. If hides is true, a
+// bias of -Inf hides its key: the score becomes -Inf even where it is not finite.
 func (t *Term) AddBias(isa simd.ISA, scores []float32, b, h, q, from int, hides bool) {
 	at, step := t.Row(b, h, q)
 	switch bias := t.Bias[at]; {

@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// TestRow finds the data of each query by the definition of a row-major array in which dimensions of 1 are repeated.
+// TestRow finds the data of each query by the definition of a row-major array in which dimensions
+// of 1 are repeated.
 func TestRow(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 1, 1}, {2, 1, 1, 5}, {1, 3, 1, 5}, {1, 1, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 1}, {2, 1, 4, 1}} {
 		term := Term{Shape: shape}
@@ -75,7 +76,8 @@ func TestByQuery(t *testing.T) {
 	}
 }
 
-// TestHides compares Hides and Hide of a boolean term with its elements, for runs of keys of every length.
+// TestHides compares Hides and Hide of a boolean term with its elements, for runs of keys of every
+// length.
 func TestHides(t *testing.T) {
 	keep := []bool{true, false, false, true, true, true, false, false, false, false} // of queries 0 and 1, 5 keys each
 	for _, kind := range []Kind{Keep, Blocked} {
@@ -114,8 +116,7 @@ func TestHides(t *testing.T) {
 	}
 }
 
-// TestAddBias adds the biases of the keys from a given one on, and one bias
-// to all keys.
+// TestAddBias adds the biases of the keys from a given one on, and one bias to all keys.
 func TestAddBias(t *testing.T) {
 	bias := []float32{1, 2, 3, 4, 5, 6, 7, 8}
 	term := Term{Kind: Bias, Bias: bias, Shape: [4]int{1, 1, 2, 4}}

@@ -10,9 +10,9 @@ import (
 //
 //	kernels.Softmax: len(dst) = 3, want 12 (rows*cols)
 //
-// which has the function, the argument, its value and the expected value. They
-// run before anything is written. MulLen forms the products of sizes: they
-// cannot wrap around, not even on 32-bit machines.
+// which has the function, the argument, its value and the expected value. They run before anything
+// is written. MulLen forms the products of sizes: they cannot wrap around, not even on 32-bit
+// machines.
 
 // CheckSize panics unless the size called name is at least zero.
 func CheckSize(fn, name string, n int) {
@@ -21,8 +21,7 @@ func CheckSize(fn, name string, n int) {
 	}
 }
 
-// MulLen returns rows*cols. It panics if either is negative or if the product
-// does not fit an int.
+// MulLen returns rows*cols. It panics if either is negative or if the product does not fit an int.
 func MulLen(fn string, rows, cols int) int {
 	if rows < 0 {
 		PanicSize(fn, "rows", rows, "want at least 0")
@@ -38,18 +37,17 @@ func MulLen(fn string, rows, cols int) int {
 
 const MaxInt = int(^uint(0) >> 1)
 
-// CheckLen panics unless got, the length of the argument arg, is want. expr
-// is the expression that gives want.
+// CheckLen panics unless got, the length of the argument arg, is want. expr is the expression that
+// gives want.
 func CheckLen(fn, arg string, got, want int, expr string) {
 	if got != want {
 		panicLen(fn, arg, got, want, expr)
 	}
 }
 
-// CheckMatrix panics unless a slice of the given length can hold a row-major
-// rows x cols matrix whose rows start ld elements apart: ld must be at least
-// max(cols, 1), and the length at least (rows-1)*ld + cols. A matrix without
-// elements needs no memory.
+// CheckMatrix panics unless a slice of the given length can hold a row-major rows x cols matrix
+// whose rows start ld elements apart: ld must be at least max(cols, 1), and the length at least
+// (rows-1)*ld + cols. A matrix without elements needs no memory.
 func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	if ld < cols || ld < 1 {
 		panic(fmt.Sprintf("kernels.%s: %s = %d, want at least %d (columns of %s)", fn, leading(arg), ld, max(cols, 1), arg))
@@ -59,15 +57,15 @@ func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	}
 }
 
-// Holds reports whether CheckMatrix accepts a matrix with elements. It is for the drivers, which inline it:
-// calls and divisions take a fifth of the time of a small product.
+// Holds reports whether CheckMatrix accepts a matrix with elements. It is for the drivers, which
+// inline it: calls and divisions take a fifth of the time of a small product.
 func Holds(length, rows, cols, ld int) bool {
 	over, last := bits.Mul(uint(rows-1), uint(ld)) // where the last row starts; far out of range if there is none
 	return cols > 0 && cols <= ld && cols <= length && over == 0 && last <= uint(length-cols)
 }
 
-// leading returns the name of the leading dimension of the argument arg: lda for a, LdA for the field
-// A, and ep.LdResidual for ep.Residual.
+// leading returns the name of the leading dimension of the argument arg: lda for a, LdA for the
+// field A, and ep.LdResidual for ep.Residual.
 func leading(arg string) string {
 	i := strings.LastIndexByte(arg, '.') + 1
 	if field := arg[i:]; field[0] <= 'Z' {
@@ -83,8 +81,8 @@ func CheckRows(fn string, dst, x []float32, rows, cols int) {
 	CheckLen(fn, "x", len(x), n, "rows*cols")
 }
 
-// PanicSize and panicLen keep the formatting out of the checks, because the drivers
-// inline only checks without it.
+// PanicSize and panicLen keep the formatting out of the checks, because the drivers inline only
+// checks without it.
 
 //go:noinline
 func PanicSize(fn, name string, got int, want string) {

@@ -1,5 +1,5 @@
-// Package mem has the operations on slices that all packages below kernels need: buffers that
-// grow, one element type seen as another (mem.go), and the checks of arguments (check.go).
+// Package mem has the operations on slices that all packages below kernels need: buffers that grow,
+// one element type seen as another (mem.go), and the checks of arguments (check.go).
 package mem
 
 import (
@@ -13,8 +13,8 @@ const Element = 4
 // NegInf is the number below all other numbers.
 var NegInf = float32(math.Inf(-1))
 
-// Grow returns a slice of n elements: buf itself if it is large enough. A new
-// slice is so large that it begins on a page, which aligns vectors in it.
+// Grow returns a slice of n elements: buf itself if it is large enough. A new slice is so large
+// that it begins on a page, which aligns vectors in it.
 func Grow[T float32 | int8 | int16 | int32](buf []T, n int) []T {
 	if cap(buf) < n {
 		return make([]T, n, max(n, 1<<13))
@@ -54,7 +54,8 @@ func HasWords[T byte | uint16](x []T) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(x)))%8 == 0
 }
 
-// Words returns the same memory as words, without a partial word at the end. It must be aligned for words.
+// Words returns the same memory as words, without a partial word at the end. It must be aligned for
+// words.
 func Words[T byte | uint16](x []T) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T)))/8)
 }

@@ -2,14 +2,16 @@ package order
 
 import "math"
 
-// Attention of one query. The keys are cut into blocks, and the blocks into stretches, at places that depend only on
-// [AttentionSizes]: not on the query, on the keys that it sees, or on the number of other queries. [Attended.Add] computes a
-// block, [Attended.Merge] combines stretches, in order, and [Attended.Factor] is applied at the end.
+// Attention of one query. The keys are cut into blocks, and the blocks into stretches, at places
+// that depend only on [AttentionSizes]: not on the query, on the keys that it sees, or on the
+// number of other queries. [Attended.Add] computes a block, [Attended.Merge] combines stretches, in
+// order, and [Attended.Factor] is applied at the end.
 
-// AttentionSizes are numbers of keys. They are variables only so that tests can have many blocks in short sequences.
+// AttentionSizes are numbers of keys. They are variables only so that tests can have many blocks in
+// short sequences.
 type AttentionSizes struct {
-	// The number of keys in a block: of attention; of attention within a window, where whole blocks may be
-	// hidden; and of attention with relative positions, whose products take memory.
+	// The number of keys in a block: of attention; of attention within a window, where whole blocks
+	// may be hidden; and of attention with relative positions, whose products take memory.
 	Block, WindowBlock, RelativeBlock int
 	// Stretch is the number of keys whose blocks have a running maximum and sum.
 	Stretch int
@@ -32,21 +34,23 @@ func (s AttentionSizes) Of(dim int, window, relative bool) (block, stretch int) 
 	return block, max(s.Stretch/block, 1) * block
 }
 
-// ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], rather than chains.
-// Heads of more than wideHead features have dot products: a chain cannot be interrupted, and theirs would take
-// long. Few queries, or few queries and keys, also have dot products, because transposing the keys would not
-// pay. Queries that may come in pieces have chains: their scores must not depend on the number of queries.
+// ScoresAreDots reports whether the scores of a sequence are dot products, as [DotOf], rather than
+// chains. Heads of more than wideHead features have dot products: a chain cannot be interrupted,
+// and theirs would take long. Few queries, or few queries and keys, also have dot products, because
+// transposing the keys would not pay. Queries that may come in pieces have chains: their scores
+// must not depend on the number of queries.
 func ScoresAreDots(queries, keys, dim int, pieces bool) bool {
 	return WideHead(dim) || !pieces && (queries <= 4 || queries <= FewRows && keys <= 32)
 }
 
-// WideHead reports whether scores of heads of dim features are dot products for any number of queries and keys.
+// WideHead reports whether scores of heads of dim features are dot products for any number of
+// queries and keys.
 func WideHead(dim int) bool { return dim > wideHead }
 
 const wideHead = 1 << 12
 
-// Score returns the product of a query and a key, times the scale, rounded. The product is one chain in the
-// order of the features, or a dot product.
+// Score returns the product of a query and a key, times the scale, rounded. The product is one
+// chain in the order of the features, or a dot product.
 func Score(query, key []float32, scale float32, dots bool) float32 {
 	if dots {
 		return float32(scale * DotOf(query, key))
@@ -59,7 +63,8 @@ func Score(query, key []float32, scale float32, dots bool) float32 {
 	return float32(scale * sum)
 }
 
-// ExpSum sets dst to the exponentials of x minus max, and returns their sum in the lanes of [DotOf].
+// ExpSum sets dst to the exponentials of x minus max, and returns their sum in the lanes of
+// [DotOf].
 func ExpSum(dst, x []float32, max float32) float32 {
 	var s [DotLanes]float32
 	dst = dst[:len(x)]
@@ -71,7 +76,8 @@ func ExpSum(dst, x []float32, max float32) float32 {
 }
 
 // Attended is a query that attends to a stretch of keys. It has the greatest score, the sum of the
-// exponentials of the scores minus the greatest, and the sum of the values times these exponentials.
+// exponentials of the scores minus the greatest, and the sum of the values times these
+// exponentials.
 type Attended struct {
 	Max, Sum float32
 	Out      []float32
@@ -82,8 +88,8 @@ func NoKeys(dim int) *Attended {
 	return &Attended{Max: float32(math.Inf(-1)), Out: make([]float32, dim)}
 }
 
-// Add adds the next block: scores has one score per key of a block, -Inf if the query does not see the key;
-// value returns the values of a key that it sees.
+// Add adds the next block: scores has one score per key of a block, -Inf if the query does not see
+// the key; value returns the values of a key that it sees.
 func (a *Attended) Add(scores []float32, value func(key int) []float32) {
 	top := a.Max
 	for _, s := range scores {
@@ -130,7 +136,8 @@ func MergeFactors(max *float32, next float32) Merging {
 	return Merging{ExpDifference(old, top), ExpDifference(next, top)}
 }
 
-// Factor returns the factor for the result: the head's weight divided by the sum, or 0 if the query saw no key.
+// Factor returns the factor for the result: the head's weight divided by the sum, or 0 if the query
+// saw no key.
 func (a *Attended) Factor(weight float32) float32 { return AttentionFactor(weight, a.Sum) }
 
 // AttentionFactor returns [Attended.Factor] of a sum.
@@ -141,8 +148,9 @@ func AttentionFactor(weight, sum float32) float32 {
 	return weight / sum
 }
 
-// ScaleOutput multiplies the sums of values by a factor and adds 0, rounded once. Keys that a query does not see may add zeros of either sign
-// to the sums, and how many do depends on the machine: of a sum that is zero, no sign remains.
+// ScaleOutput multiplies the sums of values by a factor and adds 0, rounded once. Keys that a query
+// does not see may add zeros of either sign to the sums, and how many do depends on the machine: of
+// a sum that is zero, no sign remains.
 func ScaleOutput(out []float32, factor float32) {
 	for i, x := range out {
 		if out[i] = float32(x * factor); out[i] == 0 && (x == 0 || factor == 0) { // not a product that is too small

@@ -4,9 +4,9 @@ import "math"
 
 // FMA is x*y + z, rounded once, on every machine.
 //
-// The product of two float32 numbers is exact in float64, so the sum is rounded once to float64 and once to
-// float32. The second rounding is wrong only if the first one gave a number halfway between two float32
-// numbers, or if the result is denormal: denormal numbers have fewer bits.
+// The product of two float32 numbers is exact in float64, so the sum is rounded once to float64 and
+// once to float32. The second rounding is wrong only if the first one gave a number halfway between
+// two float32 numbers, or if the result is denormal: denormal numbers have fewer bits.
 func FMA(x, y, z float32) float32 {
 	p := float64(x) * float64(y)
 	s := p + float64(z)
@@ -16,8 +16,8 @@ func FMA(x, y, z float32) float32 {
 	return float32(s)
 }
 
-// roundsTwice reports whether rounding s, a sum rounded to float64, to float32 may give a number that differs
-// from rounding the exact sum.
+// roundsTwice reports whether rounding s, a sum rounded to float64, to float32 may give a number
+// that differs from rounding the exact sum.
 func roundsTwice(s float64) bool {
 	b := math.Float64bits(s)
 	return b<<35 == 1<<63 || b<<1-1 < leastNormal<<1-1
@@ -35,8 +35,8 @@ func fma(x, y, z float32) float32 {
 // leastNormal has the bits of 2^-126, the least normal float32 number, as a float64.
 const leastNormal = (1023 - 126) << 52
 
-// oddSum is p + z rounded once to float32, s being the sum rounded to float64. What s leaves out is exact; if it is not 0, the
-// one of its neighbours in float64 whose last bit is 1 is rounded right.
+// oddSum is p + z rounded once to float32, s being the sum rounded to float64. What s leaves out is
+// exact; if it is not 0, the one of its neighbours in float64 whose last bit is 1 is rounded right.
 //
 //go:noinline
 func oddSum(p, z, s float64) float32 {

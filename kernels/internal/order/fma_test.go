@@ -15,8 +15,8 @@ func exactFMA(x, y, z float32) float32 {
 	return f
 }
 
-// TestFMA compares FMA with arithmetic of arbitrary precision, where two roundings are likely to differ: for
-// sums near the middle of two numbers, and for denormal sums.
+// TestFMA compares FMA with arithmetic of arbitrary precision, where two roundings are likely to
+// differ: for sums near the middle of two numbers, and for denormal sums.
 func TestFMA(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	twice := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/internal/approx"
 )
 
-// Elementwise functions. A product and a sum that are one FMA are written as one. All other products
-// are rounded first, by a conversion that keeps the compiler from fusing them.
+// Elementwise functions. A product and a sum that are one FMA are written as one. All other
+// products are rounded first, by a conversion that keeps the compiler from fusing them.
 
 const (
 	bias       = approx.RoundBias

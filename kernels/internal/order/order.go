@@ -1,9 +1,10 @@
 // Package order states in which order numbers are added, and by which operations functions are
 // computed, on every machine: results are the same bits everywhere because each kernel follows it.
 //
-// The elements of a row are summed in Lanes lanes, and [Sum] returns their total. An element of a product is a [Chain], or
-// [Dots] if [IsDots] says so. A product and the addition after it are rounded once, together, as by [FMA]. Each function
-// is one sequence of float32 operations, each correctly rounded: see functions.go. The bits of NaNs are not specified.
+// The elements of a row are summed in Lanes lanes, and [Sum] returns their total. An element of a
+// product is a [Chain], or [Dots] if [IsDots] says so. A product and the addition after it are
+// rounded once, together, as by [FMA]. Each function is one sequence of float32 operations, each
+// correctly rounded: see functions.go. The bits of NaNs are not specified.
 //
 // Nothing here depends on the width of a vector, on tiles, threads, or how a call is cut.
 package order

@@ -1,35 +1,35 @@
 package order
 
-// Stretch is the number of steps of k that one chain adds up; see [StretchOf]. It is a variable only so that
-// tests can have many stretches in small products.
+// Stretch is the number of steps of k that one chain adds up; see [StretchOf]. It is a variable
+// only so that tests can have many stretches in small products.
 var Stretch = 1024
 
 // DotStretch is Stretch for dot products.
 var DotStretch = 1 << 16
 
-// A product with B^T in place has elements [Dots] up to FewRows rows of A, and up to mostRows rows if k is long and A has at most mostElements
-// elements. See [IsDots].
+// A product with B^T in place has elements [Dots] up to FewRows rows of A, and up to mostRows rows
+// if k is long and A has at most mostElements elements. See [IsDots].
 const (
 	FewRows      = 12
 	mostRows     = 64
 	mostElements = 1 << 16
 )
 
-// IsDots reports whether the elements of a product of m rows with B^T in place are [Dots] rather than a
-// [Chain]. Few rows, and up to an eighth of k rows, have Dots: adding up the lanes takes the same time for
-// any k (doc/measurements/products.md#ways).
+// IsDots reports whether the elements of a product of m rows with B^T in place are [Dots] rather
+// than a [Chain]. Few rows, and up to an eighth of k rows, have Dots: adding up the lanes takes the
+// same time for any k (doc/measurements/products.md#ways).
 func IsDots(m, k int) bool {
 	return m <= FewRows || m <= mostRows && m <= k/8 && m*k <= mostElements
 }
 
-// StretchOf returns the length of the stretches of a product of k steps. The stretches of one product have nearly the same
-// length, and all but the last have a multiple of eight steps.
+// StretchOf returns the length of the stretches of a product of k steps. The stretches of one
+// product have nearly the same length, and all but the last have a multiple of eight steps.
 func StretchOf(k int) int {
 	return Evenly(k, Stretch, 8)
 }
 
-// Evenly returns a size of at most limit that cuts n into pieces of nearly the same size. The size is a
-// multiple of unit if there are several pieces.
+// Evenly returns a size of at most limit that cuts n into pieces of nearly the same size. The size
+// is a multiple of unit if there are several pieces.
 func Evenly(n, limit, unit int) int {
 	if n <= limit {
 		return max(n, 1)
@@ -39,9 +39,10 @@ func Evenly(n, limit, unit int) int {
 	return (units + pieces - 1) / pieces * unit
 }
 
-// Chain returns an element of alpha*A*B + beta*C: x is a row of A, y a column of B with elements ldy apart,
-// and c the element of C. The products of each stretch are one chain of fused multiply-adds that begins with
-// 0, in the order of k. The sum of a stretch is multiplied by alpha and added to the result so far.
+// Chain returns an element of alpha*A*B + beta*C: x is a row of A, y a column of B with elements
+// ldy apart, and c the element of C. The products of each stretch are one chain of fused
+// multiply-adds that begins with 0, in the order of k. The sum of a stretch is multiplied by alpha
+// and added to the result so far.
 func Chain(alpha float32, x, y []float32, ldy int, beta, c float32) float32 {
 	length := StretchOf(len(x))
 	for p := 0; p < len(x); p += length {
@@ -66,8 +67,9 @@ func Accumulate(sum, alpha, beta, c float32) float32 {
 // DotLanes is the number of lanes in which a dot product of rows of two matrices is summed.
 const DotLanes = 16
 
-// DotOf returns the dot product of a row of A and a row of B^T, neither of them packed: element i goes to lane
-// i modulo DotLanes. Lanes i and i + DotLanes/2 are added, then neighbours, twice, and then the two halves.
+// DotOf returns the dot product of a row of A and a row of B^T, neither of them packed: element i
+// goes to lane i modulo DotLanes. Lanes i and i + DotLanes/2 are added, then neighbours, twice, and
+// then the two halves.
 func DotOf(x, y []float32) float32 {
 	var s [DotLanes]float32
 	whole := len(x) / DotLanes * DotLanes
@@ -105,9 +107,10 @@ func fourLanes(x, y []float32, first int) (s0, s1, s2, s3 float32) {
 	return s0, s1, s2, s3
 }
 
-// Dots returns an element of alpha*A*B + beta*C as dot products: x is a row of A, y a row of B^T, and c the
-// element of C. The sum of each stretch times alpha plus 0, rounded once, is added to beta*c or to the sums before it. Each of these steps
-// is rounded. Adding 0 makes +0 of a sum that is zero: the lanes' signs differ where some of them add zeros at the end.
+// Dots returns an element of alpha*A*B + beta*C as dot products: x is a row of A, y a row of B^T,
+// and c the element of C. The sum of each stretch times alpha plus 0, rounded once, is added to
+// beta*c or to the sums before it. Each of these steps is rounded. Adding 0 makes +0 of a sum that
+// is zero: the lanes' signs differ where some of them add zeros at the end.
 func Dots(alpha float32, x, y []float32, beta, c float32) float32 {
 	length := Evenly(len(x), DotStretch, 8)
 	for p := 0; p < len(x); p += length {

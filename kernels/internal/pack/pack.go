@@ -14,8 +14,8 @@ type A struct {
 	Trans bool
 }
 
-// PaddedRow returns the distance between rows of k elements in a copy: an odd
-// number of cache lines, so that the rows of a tile spread over all sets.
+// PaddedRow returns the distance between rows of k elements in a copy: an odd number of cache
+// lines, so that the rows of a tile spread over all sets.
 func PaddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 
 // At returns A from row i of op(A) on, for the product whose A begins offset elements further.
@@ -26,8 +26,8 @@ func (a *A) At(offset, i int) []float32 {
 	return a.Data[offset+i:]
 }
 
-// CopyBlock copies rows [i, i+m) and steps [p, p+k) of op(A) into a buffer, as rows
-// of contiguous elements ld apart.
+// CopyBlock copies rows [i, i+m) and steps [p, p+k) of op(A) into a buffer, as rows of contiguous
+// elements ld apart.
 func (a *A) CopyBlock(isa simd.ISA, buf *[]float32, i, p, m, k int) (rows []float32, ld int) {
 	ld = PaddedRow(k)
 	*buf = mem.Grow(*buf, m*ld)
@@ -59,10 +59,10 @@ func (b *B) At(offset, j int) []float32 {
 	return b.Data[offset+j:]
 }
 
-// PackPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr
-// columns, k*nr elements apart. It packs some rows of all panels before the next
-// rows: a row of B is contiguous over the panels. The number of rows is the number
-// of streams and pages that the processor follows.
+// PackPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr columns, k*nr
+// elements apart. It packs some rows of all panels before the next rows: a row of B is contiguous
+// over the panels. The number of rows is the number of streams and pages that the processor
+// follows.
 func (b *B) PackPanels(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	if n <= 0 || k <= 0 {
 		return
@@ -79,9 +79,8 @@ func (b *B) PackPanels(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	}
 }
 
-// packRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst,
-// with rows nr apart. It does not write the columns from n on, which nothing
-// reads.
+// packRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst, with rows nr
+// apart. It does not write the columns from n on, which nothing reads.
 func (b *B) packRows(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	if b.Trans {
 		group := n // rows that evict each other from the cache are taken eight at a time

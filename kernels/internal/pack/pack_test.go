@@ -39,8 +39,8 @@ func filled(n int) []float32 {
 	return x
 }
 
-// TestTranspose compares with the definition, for sizes around multiples of the block's side, and expects no
-// other element to be written.
+// TestTranspose compares with the definition, for sizes around multiples of the block's side, and
+// expects no other element to be written.
 func TestTranspose(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for rows := range 26 {
@@ -64,7 +64,8 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// TestPaddedRow expects memory for k elements in an odd number of cache lines, and no line more than necessary.
+// TestPaddedRow expects memory for k elements in an odd number of cache lines, and no line more
+// than necessary.
 func TestPaddedRow(t *testing.T) {
 	for k := 1; k < 200; k++ {
 		ld := PaddedRow(k)
@@ -143,8 +144,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestPackPanels packs parts of B in steps of few rows, and rows that share a cache set. Columns beyond the
-// last one are not written.
+// TestPackPanels packs parts of B in steps of few rows, and rows that share a cache set. Columns
+// beyond the last one are not written.
 func TestPackPanels(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })

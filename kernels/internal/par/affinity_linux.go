@@ -16,9 +16,9 @@ func currentCPU() int {
 	return int(cpu)
 }
 
-// leaveCPU moves the calling thread off a CPU if it runs there and may run on
-// other CPUs: it briefly excludes the CPU from the thread's affinity. If the
-// system forbids that, the thread stays.
+// leaveCPU moves the calling thread off a CPU if it runs there and may run on other CPUs: it
+// briefly excludes the CPU from the thread's affinity. If the system forbids that, the thread
+// stays.
 func leaveCPU(cpu int) {
 	if currentCPU() != cpu {
 		return
@@ -36,8 +36,8 @@ func leaveCPU(cpu int) {
 	}
 }
 
-// allowedCPUs returns the number of CPUs on which the program's first thread may run, or 0 if it is not
-// known. Other threads may run on the same CPUs unless the program pins them.
+// allowedCPUs returns the number of CPUs on which the program's first thread may run, or 0 if it is
+// not known. Other threads may run on the same CPUs unless the program pins them.
 func allowedCPUs() int {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(unix.Getpid(), &allowed) != nil {
@@ -46,8 +46,8 @@ func allowedCPUs() int {
 	return allowed.Count()
 }
 
-// bindThread binds the calling thread, to which its goroutine is locked, to CPUs. restore binds it as before,
-// and reports whether that worked.
+// bindThread binds the calling thread, to which its goroutine is locked, to CPUs. restore binds it
+// as before, and reports whether that worked.
 func bindThread(cpus []int) (restore func() bool, ok bool) {
 	var before, set unix.CPUSet
 	for _, cpu := range cpus {

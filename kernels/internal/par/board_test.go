@@ -81,8 +81,8 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// TestBoardCallerSleeps: the workers of a job from the board continue after their caller has stopped spinning
-// and sleeps.
+// TestBoardCallerSleeps: the workers of a job from the board continue after their caller has
+// stopped spinning and sleeps.
 func TestBoardCallerSleeps(t *testing.T) {
 	withProcs(t, 4)
 	patient(t)
@@ -108,8 +108,8 @@ func TestBoardCallerSleeps(t *testing.T) {
 	}
 }
 
-// TestBoardHandshake has workers look at the board all the time while a job comes and goes. The job is
-// prepared without locks: a worker that enters it late reads memory that its caller writes.
+// TestBoardHandshake has workers look at the board all the time while a job comes and goes. The job
+// is prepared without locks: a worker that enters it late reads memory that its caller writes.
 func TestBoardHandshake(t *testing.T) {
 	p := newPool()
 	team := []*worker{{number: 0}, {number: 1}}
@@ -148,8 +148,8 @@ func TestBoardHandshake(t *testing.T) {
 	looking.Wait()
 }
 
-// TestBoardSeen: while a job is on the board, each worker of its team takes part in it once, and no other
-// worker does.
+// TestBoardSeen: while a job is on the board, each worker of its team takes part in it once, and no
+// other worker does.
 func TestBoardSeen(t *testing.T) {
 	p := newPool()
 	all := []*worker{{number: 0}, {number: 1}, {number: 2}}
@@ -202,7 +202,8 @@ func TestBoardEnds(t *testing.T) {
 	awake(t, 4)
 }
 
-// TestBoardManyCallers has callers with several numbers of threads compete for the board, while workers end and start.
+// TestBoardManyCallers has callers with several numbers of threads compete for the board, while
+// workers end and start.
 func TestBoardManyCallers(t *testing.T) {
 	withProcs(t, 6)
 	patient(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoPartIsLeft has many goroutines look for parts while other goroutines take them. If
-// the largest share has just been emptied, other shares may still have parts.
+// TestNoPartIsLeft has many goroutines look for parts while other goroutines take them. If the
+// largest share has just been emptied, other shares may still have parts.
 func TestNoPartIsLeft(t *testing.T) {
 	withProcs(t, 16)
 	t.Cleanup(Stop)

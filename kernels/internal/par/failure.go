@@ -22,7 +22,8 @@ func (p *WorkerPanic) Unwrap() error {
 	return err
 }
 
-// failure describes how a part ended on a worker: by a panic, or, if panicked is nil, by runtime.Goexit.
+// failure describes how a part ended on a worker: by a panic, or, if panicked is nil, by
+// runtime.Goexit.
 type failure struct{ panicked *WorkerPanic }
 
 // onCaller ends the caller in the way in which the part ended the worker.

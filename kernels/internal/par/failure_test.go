@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// onWorker runs a task on two goroutines, and the worker ends as end does. It returns the value that
-// the caller recovers, and whether Run returned, or began all its own parts. It stays inside the
-// first part until the worker has ended.
+// onWorker runs a task on two goroutines, and the worker ends as end does. It returns the value
+// that the caller recovers, and whether Run returned, or began all its own parts. It stays inside
+// the first part until the worker has ended.
 func onWorker(end func()) (recovered any, returned, all bool) {
 	var caller sync.WaitGroup
 	caller.Go(func() {
@@ -44,8 +44,8 @@ func onWorker(end func()) (recovered any, returned, all bool) {
 	return recovered, returned, all
 }
 
-// TestPanicOnWorker recovers, on the caller, the value with which a part panicked on a worker. Later
-// calls have workers as before.
+// TestPanicOnWorker recovers, on the caller, the value with which a part panicked on a worker.
+// Later calls have workers as before.
 func TestPanicOnWorker(t *testing.T) {
 	withProcs(t, 2)
 	t.Cleanup(Stop)

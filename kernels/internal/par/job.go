@@ -5,10 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Task is work that consists of parts, which may run in any order and concurrently.
-// Do does the parts in [from, to). Its value should be a pointer to an object of a
-// sync.Pool: then a call of Run allocates nothing. A closure would escape to the
-// heap at every call.
+// Task is work that consists of parts, which may run in any order and concurrently. Do does the
+// parts in [from, to). Its value should be a pointer to an object of a sync.Pool: then a call of
+// Run allocates nothing. A closure would escape to the heap at every call.
 type Task interface{ Do(from, to int) }
 
 // Func is a Task from a function, for callers that may allocate.
@@ -30,8 +29,9 @@ type job struct {
 	done    chan struct{} // the last worker's message to a sleeping caller
 	failed  atomic.Pointer[failure]
 	_       [cacheLine]byte
-	// active is the number of workers that run the job or were handed it, plus callerSleeps once the caller
-	// sleeps until the last of them leaves. Leaving workers write it while other workers read the fields above.
+	// active is the number of workers that run the job or were handed it, plus callerSleeps once
+	// the caller sleeps until the last of them leaves. Leaving workers write it while other workers
+	// read the fields above.
 	active atomic.Int64
 	_      [cacheLine]byte
 }
@@ -40,8 +40,8 @@ const callerSleeps = 1 << 32
 
 var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
 
-// share has the parts [from, to) that a goroutine has yet to take, as
-// from<<32 | to, on a cache line of its own.
+// share has the parts [from, to) that a goroutine has yet to take, as from<<32 | to, on a cache
+// line of its own.
 type share struct {
 	parts uint64
 	_     [56]byte
@@ -76,9 +76,9 @@ func (s *share) take(back bool) (from, to int) {
 	}
 }
 
-// divide gives each goroutine its share of n parts. No worker reads the shares before submit, so the stores
-// need not wait for each other, as atomic stores would: the lines are in the caches of the threads that had
-// the shares before.
+// divide gives each goroutine its share of n parts. No worker reads the shares before submit, so
+// the stores need not wait for each other, as atomic stores would: the lines are in the caches of
+// the threads that had the shares before.
 func (j *job) divide(n, goroutines int) {
 	if cap(j.shares) < goroutines {
 		j.shares = make([]share, goroutines)
@@ -90,8 +90,8 @@ func (j *job) divide(n, goroutines int) {
 	}
 }
 
-// run does parts until all are taken: first from the goroutine's own share, then from
-// the share with the most parts left.
+// run does parts until all are taken: first from the goroutine's own share, then from the share
+// with the most parts left.
 func (j *job) run(own int) {
 	victim := &j.shares[own]
 	for back := false; ; back = true {
@@ -110,16 +110,15 @@ func (j *job) run(own int) {
 	}
 }
 
-// empty takes all parts that no goroutine has taken: if run has not returned, none of them begins. After run
-// has returned, there are no such parts.
+// empty takes all parts that no goroutine has taken: if run has not returned, none of them begins.
+// After run has returned, there are no such parts.
 func (j *job) empty() {
 	for i := range j.shares {
 		atomic.StoreUint64(&j.shares[i].parts, 0)
 	}
 }
 
-// leave ends a worker's part in the job. Right after it j may belong to
-// another call.
+// leave ends a worker's part in the job. Right after it j may belong to another call.
 func (j *job) leave() {
 	if j.active.Add(-1) == callerSleeps {
 		j.active.Store(0)

@@ -49,7 +49,8 @@ func TestRunRunsEachPartOnce(t *testing.T) {
 	}
 }
 
-// TestRunAlone expects a single call of Do with all parts on one thread, and no call if there are no parts.
+// TestRunAlone expects a single call of Do with all parts on one thread, and no call if there are
+// no parts.
 func TestRunAlone(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -65,8 +66,8 @@ func TestRunAlone(t *testing.T) {
 	}
 }
 
-// TestRunConcurrentCalls has more callers than processors, each with more
-// threads than processors, and calls within calls.
+// TestRunConcurrentCalls has more callers than processors, each with more threads than processors,
+// and calls within calls.
 func TestRunConcurrentCalls(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -154,8 +155,8 @@ func TestStop(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
-// TestRunKeepsToItsThreads makes a call's job wait while all workers are busy
-// with another one. Then more workers become free than the call asked for.
+// TestRunKeepsToItsThreads makes a call's job wait while all workers are busy with another one.
+// Then more workers become free than the call asked for.
 func TestRunKeepsToItsThreads(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -183,8 +184,8 @@ func TestRunKeepsToItsThreads(t *testing.T) {
 	}
 }
 
-// TestStopTwice has two goroutines stop the workers while other calls start new
-// ones. A goroutine that waits for workers that were not told to end hangs.
+// TestStopTwice has two goroutines stop the workers while other calls start new ones. A goroutine
+// that waits for workers that were not told to end hangs.
 func TestStopTwice(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -223,8 +224,8 @@ func TestIdleWorkersSleep(t *testing.T) {
 	t.Error("workers still awake ten seconds after the last call")
 }
 
-// TestReady: a single short call is not worth a worker, unless such calls follow
-// one another closely, or a worker is awake.
+// TestReady: a single short call is not worth a worker, unless such calls follow one another
+// closely, or a worker is awake.
 func TestReady(t *testing.T) {
 	withProcs(t, 2)
 	Stop()
@@ -265,8 +266,8 @@ func TestRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkRun measures the cost of a call whose parts do nothing, one call
-// after another and with a pause that lets the workers fall asleep.
+// BenchmarkRun measures the cost of a call whose parts do nothing, one call after another and with
+// a pause that lets the workers fall asleep.
 func BenchmarkRun(b *testing.B) {
 	b.Cleanup(Stop)
 	var c countTask

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// pool is a set of workers. A worker that looks for work finds a job on the board, or is handed one, without
-// a lock; busy and sleeping workers find jobs in a queue.
+// pool is a set of workers. A worker that looks for work finds a job on the board, or is handed
+// one, without a lock; busy and sleeping workers find jobs in a queue.
 //
-// The fields that workers read repeatedly while they look for work are apart from the fields that calls
-// write: a line that one thread has written must move to every other thread that reads it.
+// The fields that workers read repeatedly while they look for work are apart from the fields that
+// calls write: a line that one thread has written must move to every other thread that reads it.
 type pool struct {
 	mu    sync.Mutex
 	work  sync.Cond // a sleeping worker waits for it
@@ -38,23 +38,22 @@ type pool struct {
 
 	// Written by every call:
 	_ [cacheLine]byte
-	// demand has the number of running calls, times oneCall, plus the total
-	// number of helpers that they want.
+	// demand has the number of running calls, times oneCall, plus the total number of helpers that
+	// they want.
 	demand atomic.Int64
-	// shortCall is the last time at which a call asked for a worker without being
-	// worth waking one.
+	// shortCall is the last time at which a call asked for a worker without being worth waking one.
 	shortCall atomic.Int64
 	_         [cacheLine]byte
 }
 
-// cacheLine is the number of bytes that move between cores together: two lines of 64, because processors
-// fetch the neighbouring line too.
+// cacheLine is the number of bytes that move between cores together: two lines of 64, because
+// processors fetch the neighbouring line too.
 const cacheLine = 128
 
 const oneCall = 1 << 32
 
-// askEvery is the largest age of limit: runtime.GOMAXPROCS takes the scheduler's
-// lock, which is too expensive for every call.
+// askEvery is the largest age of limit: runtime.GOMAXPROCS takes the scheduler's lock, which is too
+// expensive for every call.
 const askEvery = 10 * time.Millisecond
 
 // long is a time long ago.
@@ -78,8 +77,8 @@ func (p *pool) helpers(wanted int) int {
 	return min(wanted, p.currentLimit())
 }
 
-// currentLimit updates and returns limit. If it is less than before,
-// sleeping workers wake to check whether there are too many.
+// currentLimit updates and returns limit. If it is less than before, sleeping workers wake to check
+// whether there are too many.
 func (p *pool) currentLimit() int {
 	if t := now(); t-p.asked.Load() > int64(askEvery) {
 		limit := int32(min(runtime.GOMAXPROCS(0), p.processors()) - 1)
@@ -97,9 +96,8 @@ func (p *pool) currentLimit() int {
 // surplus reports whether there are more workers than limit allows.
 func (p *pool) surplus() bool { return len(*p.all.Load()) > int(p.limit.Load()) }
 
-// crowded reports whether the running calls and the workers that are awake are
-// more goroutines than can run at the same time: then a worker that spins keeps
-// one of them from running.
+// crowded reports whether the running calls and the workers that are awake are more goroutines than
+// can run at the same time: then a worker that spins keeps one of them from running.
 func (p *pool) crowded() bool {
 	awake := len(*p.all.Load()) - int(p.sleeping.Load())
 	return int(p.demand.Load()/oneCall)+awake > int(p.limit.Load())+1
@@ -131,23 +129,23 @@ func (p *pool) submit(j *job, n int) {
 	}
 }
 
-// A call whose workers all look for work posts its job on the pool's board, one line of memory that all of
-// them read. Handing the job to one worker after another would move two cache lines from core to core for
-// each worker; on 16 processors that took ten times as long as the board.
+// A call whose workers all look for work posts its job on the pool's board, one line of memory that
+// all of them read. Handing the job to one worker after another would move two cache lines from
+// core to core for each worker; on 16 processors that took ten times as long as the board.
 //
-// A worker takes part by writing to its mail, which is on a line of its own; then it looks at the board
-// again. The call clears the board when no part is left, and then looks at the mail of all workers. Therefore
-// either the call sees that a worker takes part, or the worker sees that the job is gone.
+// A worker takes part by writing to its mail, which is on a line of its own; then it looks at the
+// board again. The call clears the board when no part is left, and then looks at the mail of all
+// workers. Therefore either the call sees that a worker takes part, or the worker sees that the job
+// is gone.
 
 // leastTeam is the least number of workers for which the board pays.
 const leastTeam = 2
 
-// teamBits is the number of bits of pool.call that hold the number of
-// workers of a team.
+// teamBits is the number of bits of pool.call that hold the number of workers of a team.
 const teamBits = 16
 
-// post puts a job for n workers on the board, and reports whether it did. It does if the board is free and
-// the first n workers look for work.
+// post puts a job for n workers on the board, and reports whether it did. It does if the board is
+// free and the first n workers look for work.
 func (p *pool) post(j *job, n int) bool {
 	all := *p.all.Load()
 	if n < leastTeam || n > len(all) || n >= 1<<teamBits || p.posted.Load() != nil || affinity.Load() {
@@ -193,8 +191,7 @@ func (p *pool) clear(j *job) {
 	<-j.done
 }
 
-// enqueue puts a job into the queue, for n workers to join, and reports whether it
-// woke any.
+// enqueue puts a job into the queue, for n workers to join, and reports whether it woke any.
 func (p *pool) enqueue(j *job, n int) (woke bool) {
 	limit := p.currentLimit()
 	p.mu.Lock()
@@ -236,8 +233,8 @@ func (p *pool) grow(n int) {
 
 func (p *pool) setAll(all []*worker) { p.all.Store(&all) }
 
-// finish ends a job's offer, waits for the workers that run it, and keeps the job for
-// another call. It returns how a part ended on a worker, or nil if all parts completed.
+// finish ends a job's offer, waits for the workers that run it, and keeps the job for another call.
+// It returns how a part ended on a worker, or nil if all parts completed.
 func (p *pool) finish(j *job) *failure {
 	p.demand.Add(-oneCall - int64(len(j.shares)-1))
 	if j.team != nil {

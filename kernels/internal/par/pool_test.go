@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPoolGrowsToAllCalls has several calls of two threads in progress, each of whose
-// parts waits until all parts of all calls have begun.
+// TestPoolGrowsToAllCalls has several calls of two threads in progress, each of whose parts waits
+// until all parts of all calls have begun.
 func TestPoolGrowsToAllCalls(t *testing.T) {
 	const calls = 8
 	withProcs(t, 2*calls)
@@ -37,8 +37,8 @@ func TestPoolGrowsToAllCalls(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsToDemand makes calls of two threads one after another. They need one
-// worker, even if they find it busy, spinning or asleep.
+// TestPoolKeepsToDemand makes calls of two threads one after another. They need one worker, even if
+// they find it busy, spinning or asleep.
 func TestPoolKeepsToDemand(t *testing.T) {
 	withProcs(t, 8)
 	Stop()
@@ -54,8 +54,8 @@ func TestPoolKeepsToDemand(t *testing.T) {
 	}
 }
 
-// TestPoolFollowsGOMAXPROCS lowers GOMAXPROCS while the pool sleeps: at the next call,
-// which needs one worker, all surplus workers end.
+// TestPoolFollowsGOMAXPROCS lowers GOMAXPROCS while the pool sleeps: at the next call, which needs
+// one worker, all surplus workers end.
 func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 	withProcs(t, 16)
 	t.Cleanup(Stop)
@@ -92,8 +92,8 @@ func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsToProcessors sets GOMAXPROCS to twice the number of processors: further workers would only
-// take processors from the goroutines that compute.
+// TestPoolKeepsToProcessors sets GOMAXPROCS to twice the number of processors: further workers
+// would only take processors from the goroutines that compute.
 func TestPoolKeepsToProcessors(t *testing.T) {
 	withProcs(t, 8)
 	Stop()
@@ -111,8 +111,8 @@ func TestPoolKeepsToProcessors(t *testing.T) {
 	}
 }
 
-// TestPanicOnCaller recovers a panic of a part on the calling goroutine while workers
-// run other parts. After that no part may run or begin.
+// TestPanicOnCaller recovers a panic of a part on the calling goroutine while workers run other
+// parts. After that no part may run or begin.
 func TestPanicOnCaller(t *testing.T) {
 	withProcs(t, 4)
 	t.Cleanup(Stop)
@@ -191,8 +191,8 @@ func TestAffinityIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestCrowdedWorkersSleep expects that no worker keeps spinning while more calls are
-// in progress than there are processors.
+// TestCrowdedWorkersSleep expects that no worker keeps spinning while more calls are in progress
+// than there are processors.
 func TestCrowdedWorkersSleep(t *testing.T) {
 	withProcs(t, 2)
 	Stop()

@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Pools of threads that are bound to CPUs. A goroutine bound by Bind has its own pool of workers, which are
-// bound to the same CPUs: the data of its calls stays in the caches, and on the NUMA node, of these CPUs.
+// Pools of threads that are bound to CPUs. A goroutine bound by Bind has its own pool of workers,
+// which are bound to the same CPUs: the data of its calls stays in the caches, and on the NUMA
+// node, of these CPUs.
 
 // bound has the pools of sets of CPUs, and the threads that are bound to these sets.
 var bound struct {
@@ -17,10 +18,10 @@ var bound struct {
 	count   atomic.Int32 // of threads
 }
 
-// Bind binds the calling goroutine to a thread, and the thread to CPUs, until the same goroutine calls
-// release. Until then Run shares its parts with workers that are bound to the same CPUs; all goroutines bound
-// to them share the workers. If the system has no such binding, or does not permit it, ok is false, nothing
-// has changed, and release does nothing.
+// Bind binds the calling goroutine to a thread, and the thread to CPUs, until the same goroutine
+// calls release. Until then Run shares its parts with workers that are bound to the same CPUs; all
+// goroutines bound to them share the workers. If the system has no such binding, or does not permit
+// it, ok is false, nothing has changed, and release does nothing.
 func Bind(cpus []int) (release func(), ok bool) {
 	if len(cpus) == 0 || slices.Min(cpus) < 0 {
 		return func() {}, false
@@ -72,7 +73,8 @@ func current() *pool {
 	return workers
 }
 
-// PretendProcessors makes all pools assume a machine of n processors, whatever their CPUs, until a call with
+// PretendProcessors makes all pools assume a machine of n processors, whatever their CPUs, until a
+// call with
 // 0. It is for tests of more goroutines than run at the same time.
 func PretendProcessors(n int) {
 	pretended.Store(int32(n))

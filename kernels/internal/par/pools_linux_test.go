@@ -38,8 +38,8 @@ func twoCPUs(t *testing.T) (a, b int) {
 	}
 }
 
-// TestBind binds two goroutines to one CPU each. They call Run concurrently with a goroutine that is not
-// bound: each bound call's parts run on its CPU, and the parts of the third call on any CPU.
+// TestBind binds two goroutines to one CPU each. They call Run concurrently with a goroutine that
+// is not bound: each bound call's parts run on its CPU, and the parts of the third call on any CPU.
 func TestBind(t *testing.T) {
 	a, b := twoCPUs(t)
 	withProcs(t, 8)
@@ -74,8 +74,8 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestBoundWorkers makes a call of two threads that are bound to the same two CPUs. Its worker is bound to
-// them too, and a second goroutine that is bound to them has the same worker.
+// TestBoundWorkers makes a call of two threads that are bound to the same two CPUs. Its worker is
+// bound to them too, and a second goroutine that is bound to them has the same worker.
 func TestBoundWorkers(t *testing.T) {
 	a, b := twoCPUs(t)
 	withProcs(t, 8)
@@ -114,8 +114,8 @@ func TestBoundWorkers(t *testing.T) {
 	}
 }
 
-// TestRelease expects a thread's earlier affinity after release, nested bindings to end in turn, and threads
-// that Go starts meanwhile not to be bound.
+// TestRelease expects a thread's earlier affinity after release, nested bindings to end in turn,
+// and threads that Go starts meanwhile not to be bound.
 func TestRelease(t *testing.T) {
 	a, b := twoCPUs(t)
 	withProcs(t, 8)

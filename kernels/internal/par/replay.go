@@ -6,9 +6,9 @@ import (
 	"github.com/avoformer/avoformer/internal/meetings"
 )
 
-// replay does all parts on the calling goroutine, share by share. It takes the same blocks of a share as the
-// share's goroutine does while no other goroutine takes parts of it, so that data kept from block to block is
-// found again.
+// replay does all parts on the calling goroutine, share by share. It takes the same blocks of a
+// share as the share's goroutine does while no other goroutine takes parts of it, so that data kept
+// from block to block is found again.
 func replay(r *meetings.Replayer, threads, n int, task Task) {
 	began := r.Clock()
 	var j job

@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/internal/meetings"
 )
 
-// TestReplay replays calls with a clock that counts parts: each part is done once, and each goroutine has its share.
+// TestReplay replays calls with a clock that counts parts: each part is done once, and each
+// goroutine has its share.
 func TestReplay(t *testing.T) {
 	parts, calls := 0, 0
 	var got []time.Duration

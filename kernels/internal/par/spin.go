@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Spinning for longer than a sleeping goroutine takes to wake never pays,
-// and most calls are followed by the next within this time.
+// Spinning for longer than a sleeping goroutine takes to wake never pays, and most calls are
+// followed by the next within this time.
 const (
 	spinTime   = 50 * time.Microsecond
 	spinRounds = 50 // tries between two looks at the clock
@@ -17,9 +17,9 @@ var patience atomic.Int64
 
 func init() { patience.Store(int64(spinTime)) }
 
-// spin tries ready repeatedly for spinTime, and reports whether it became true. It
-// keeps its processor for that time: runtime.Gosched would wake further threads to
-// run the goroutine that yielded, and these would compete with the caller's thread.
+// spin tries ready repeatedly for spinTime, and reports whether it became true. It keeps its
+// processor for that time: runtime.Gosched would wake further threads to run the goroutine that
+// yielded, and these would compete with the caller's thread.
 func spin(ready func() bool) bool {
 	var end int64
 	for {

@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// worker is a goroutine that helps with one job after another. Its number decides which share of a job it
-// begins with. After a worker has ended, the next one with its number uses the same memory.
+// worker is a goroutine that helps with one job after another. Its number decides which share of a
+// job it begins with. After a worker has ended, the next one with its number uses the same memory.
 type worker struct {
 	number int
-	// mail is idle while the worker looks for work, and a job after it is handed one or takes part in one
-	// from the board.
+	// mail is idle while the worker looks for work, and a job after it is handed one or takes part
+	// in one from the board.
 	mail atomic.Pointer[job]
-	// avoid is 1 + the CPU of a caller whose job the worker did not take, perhaps
-	// because it is on that CPU. It stays 0 unless affinity may be changed.
+	// avoid is 1 + the CPU of a caller whose job the worker did not take, perhaps because it is on
+	// that CPU. It stays 0 unless affinity may be changed.
 	avoid atomic.Int32
 	seen  uint64               // the last call on the board in which it took part, or that did not want it
 	_     [cacheLine - 32]byte // keeps the fields on lines of their own
@@ -45,8 +45,8 @@ func (p *pool) live(w *worker) {
 	}
 }
 
-// next takes a job from the queue, sleeping until there is one, and reports
-// whether it slept. It returns nil if the worker must end.
+// next takes a job from the queue, sleeping until there is one, and reports whether it slept. It
+// returns nil if the worker must end.
 func (p *pool) next(w *worker) (j *job, slept bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,8 +71,8 @@ func (p *pool) next(w *worker) (j *job, slept bool) {
 	}
 }
 
-// look takes part in jobs from the board, and waits to be handed one, for as long as spin does. It returns
-// nil if no job comes, or if next has something to do.
+// look takes part in jobs from the board, and waits to be handed one, for as long as spin does. It
+// returns nil if no job comes, or if next has something to do.
 func (p *pool) look(w *worker) *job {
 	w.mail.Store(idle)
 	for {
@@ -107,8 +107,8 @@ func (p *pool) calls(w *worker) bool {
 	return call != w.seen && w.number < int(call%(1<<teamBits))
 }
 
-// assist makes a worker that looks for work take part in the job on the board, if it is on the team, and
-// reports whether it did. Afterwards the worker looks for work as before.
+// assist makes a worker that looks for work take part in the job on the board, if it is on the
+// team, and reports whether it did. Afterwards the worker looks for work as before.
 func (p *pool) assist(w *worker) bool {
 	j, call := p.posted.Load(), p.call.Load()
 	if j == nil || call == w.seen || !w.mail.CompareAndSwap(idle, j) {
@@ -136,7 +136,8 @@ func (w *worker) part(j, next *job) {
 	j.leave()
 }
 
-// asleep is the mail of a worker that takes part in a job from the board while the job's caller sleeps.
+// asleep is the mail of a worker that takes part in a job from the board while the job's caller
+// sleeps.
 var asleep = new(job)
 
 // callsNext reports whether next has something to do other than sleep.
@@ -144,8 +145,8 @@ func (p *pool) callsNext() bool {
 	return p.open.Load() > 0 || p.stopping.Load() || p.surplus()
 }
 
-// close ends the time in which the worker can be handed a job, and returns a
-// job that it has been handed, or nil.
+// close ends the time in which the worker can be handed a job, and returns a job that it has been
+// handed, or nil.
 func (w *worker) close() *job {
 	for {
 		j := w.mail.Load()
@@ -159,8 +160,9 @@ func (w *worker) close() *job {
 	}
 }
 
-// help does a worker's share of a job, even if a part panics, and then calls leave with the worker's new
-// mail: idle, or nil if runtime.Goexit ended its goroutine, which another one replaces.
+// help does a worker's share of a job, even if a part panics, and then calls leave with the
+// worker's new mail: idle, or nil if runtime.Goexit ended its goroutine, which another one
+// replaces.
 func (p *pool) help(w *worker, j *job, leave func(next *job)) {
 	next := (*job)(nil)
 	defer func() {
@@ -181,8 +183,8 @@ func (p *pool) help(w *worker, j *job, leave func(next *job)) {
 	next = idle
 }
 
-// avoidCallerCPU asks the worker to leave the CPU of the caller once it gets to run,
-// and reports whether it will.
+// avoidCallerCPU asks the worker to leave the CPU of the caller once it gets to run, and reports
+// whether it will.
 func (w *worker) avoidCallerCPU() bool {
 	cpu := callerCPU()
 	if cpu < 0 {

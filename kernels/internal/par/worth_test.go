@@ -2,8 +2,8 @@ package par
 
 import "testing"
 
-// TestWorth: little work stays on its thread, more work takes further threads, and no work takes more threads
-// than given.
+// TestWorth: little work stays on its thread, more work takes further threads, and no work takes
+// more threads than given.
 func TestWorth(t *testing.T) {
 	withProcs(t, 2)
 	Stop() // no worker is awake

@@ -39,9 +39,8 @@ type operand struct {
 	pack.B
 }
 
-// set sets the fields that all products have. The compiler would build a
-// composite literal aside and copy it, which waits for the stores: that takes
-// as long as the plan of a small product.
+// set sets the fields that all products have. The compiler would build a composite literal aside
+// and copy it, which waits for the stores: that takes as long as the plan of a small product.
 func (g *call) set(m, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
 	g.m, g.n, g.k = m, n, k
 	g.alpha, g.beta = alpha, beta
@@ -64,9 +63,8 @@ type plan struct {
 	slice  int  // steps of k per iteration of the outer loop over k: some stretches, or all with an epilogue
 	mc     int  // largest number of rows at a time
 
-	// The partition of each product: cutM x cutN parts of tall x wide elements,
-	// numbered along rows of C, or if byRows is set along its columns. The last
-	// parts have the remainder.
+	// The partition of each product: cutM x cutN parts of tall x wide elements, numbered along rows
+	// of C, or if byRows is set along its columns. The last parts have the remainder.
 	cutM, cutN int
 	tall, wide int
 	byRows     bool
@@ -74,9 +72,9 @@ type plan struct {
 	partial []float32 // sums of a gemvCall
 }
 
-// block is some rows and columns of one product, as a product of its own: A, B, C
-// and the operands of the epilogue begin at the block's first row and column, and
-// so do all coordinates. g has the data of the whole product.
+// block is some rows and columns of one product, as a product of its own: A, B, C and the operands
+// of the epilogue begin at the block's first row and column, and so do all coordinates. g has the
+// data of the whole product.
 type block struct {
 	g    *call
 	m, n int
@@ -88,9 +86,8 @@ type block struct {
 	s    *scratch // nil if none is needed
 }
 
-// scratch holds the buffers of one running block. It goes back to the pool from a
-// variable of its own: if it were a block's field, everything that the block
-// points to would escape to the heap.
+// scratch holds the buffers of one running block. It goes back to the pool from a variable of its
+// own: if it were a block's field, everything that the block points to would escape to the heap.
 type scratch struct {
 	a        []float32 // a copy of A's rows
 	b        []float32 // panels of B
@@ -114,9 +111,9 @@ type rowsOfCall struct {
 // numbers is the number of calls so far that numbered their rows.
 var numbers atomic.Uint64
 
-// held reports whether rows are m rows of the block, beginning with row i, and sets them to these. A
-// goroutine computes several blocks of a band one after the other: the converted rows of the first one serve
-// the next ones.
+// held reports whether rows are m rows of the block, beginning with row i, and sets them to these.
+// A goroutine computes several blocks of a band one after the other: the converted rows of the
+// first one serve the next ones.
 func (b *block) held(rows *rowsOfCall, i, m int) bool {
 	before := *rows
 	*rows = rowsOfCall{b.g.number, b.top + i, m}
@@ -137,8 +134,8 @@ func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 	}
 }
 
-// fetchAhead returns how many elements ahead of its use a B in place is fetched, for a product of one row
-// that takes B's rows, or columns, group at a time. It is 0 if B does not come from memory.
+// fetchAhead returns how many elements ahead of its use a B in place is fetched, for a product of
+// one row that takes B's rows, or columns, group at a time. It is 0 if B does not come from memory.
 func (g *call) fetchAhead(group int) int {
 	if g.n*g.k < gemvFar {
 		return 0

@@ -8,8 +8,8 @@ import (
 
 // Products that consist of dot products of rows of A and columns of B, both contiguous.
 
-// dot computes a block of a product with B transposed in the caller's memory. It
-// cuts very long k into parts.
+// dot computes a block of a product with B transposed in the caller's memory. It cuts very long k
+// into parts.
 func (b *block) dot() {
 	g := b.g
 	kc := order.Evenly(g.k, order.DotStretch, 8)
@@ -22,8 +22,8 @@ func (b *block) dot() {
 	}
 }
 
-// dotBlock computes C = alpha*A*B^T + beta*C for m rows of A and n of B^T, in calls of
-// about 4 million multiply-adds or a million elements of B.
+// dotBlock computes C = alpha*A*B^T + beta*C for m rows of A and n of B^T, in calls of about 4
+// million multiply-adds or a million elements of B.
 func (b *block) dotBlock(x []float32, ldx int, y []float32, ldy int, beta float32, c []float32, ldc, m, n, k int) {
 	g := b.g
 	step := max(gemvDotGroup, 1<<22/(max(m, 4)*k)/gemvDotGroup*gemvDotGroup)

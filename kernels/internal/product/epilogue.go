@@ -1,6 +1,7 @@
 package product
 
-// The epilogue: the operations on a part of C of a product with a packed B, after its sums are finished.
+// The epilogue: the operations on a part of C of a product with a packed B, after its sums are
+// finished.
 
 import (
 	"math"
@@ -48,14 +49,15 @@ func (ep *Epilogue) from(i, j int) Epilogue {
 	return e
 }
 
-// nothing replaces a missing bias or a missing row of a residual: adding -0 changes no number, not even a zero.
+// nothing replaces a missing bias or a missing row of a residual: adding -0 changes no number, not
+// even a zero.
 var nothing = slices.Repeat([]float32{float32(math.Copysign(0, -1))}, mostColumns)
 
 // mostColumns is at least the NR of any format.
 const mostColumns = 64
 
-// finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and
-// writes them to c, which begins at row i and column j of the block. It may overwrite the sums.
+// finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and writes
+// them to c, which begins at row i and column j of the block. It may overwrite the sums.
 func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	g, nr, act := b.g, b.g.nr, b.ep.Activation
 	bias, residual, ldr := nothing[:nr], nothing[:nr], 0
@@ -69,8 +71,8 @@ func (b *block) finish(c, sums []float32, i, j, m, n int) {
 		finishPanel(g.isa, act, c, sums, bias, residual, m, nr, g.ldc, ldr)
 		return
 	}
-	// A partial panel is finished in place, where the other columns hold
-	// anything, with a row of the bias as wide as the panel.
+	// A partial panel is finished in place, where the other columns hold anything, with a row of
+	// the bias as wide as the panel.
 	var wide [mostColumns]float32
 	copy(wide[:], bias[:n])
 	finishPanel(g.isa, act, sums, sums, wide[:nr], nothing[:nr], m, nr, nr, 0)
@@ -80,8 +82,8 @@ func (b *block) finish(c, sums []float32, i, j, m, n int) {
 	simd.CopyRows(g.isa, c, sums, m, n, g.ldc, nr)
 }
 
-// finishSums writes m x n sums of products of integers or of bfloat16, in rows NR apart, to C at row i and column j of the block, with alpha,
-// beta and the epilogue. It may overwrite the sums.
+// finishSums writes m x n sums of products of integers or of bfloat16, in rows NR apart, to C at
+// row i and column j of the block, with alpha, beta and the epilogue. It may overwrite the sums.
 func (b *block) finishSums(sums []float32, i, j, m, n int) {
 	g := b.g
 	c := b.c[i*g.ldc+j:]
@@ -119,7 +121,8 @@ func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, r
 	}
 }
 
-// finishRare is finishPanel for activations that few models have. It takes several passes over x, which it overwrites.
+// finishRare is finishPanel for activations that few models have. It takes several passes over x,
+// which it overwrites.
 func finishRare(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
 	all, none := x[:rows*nr], nothing[:nr]
 	if act == Tanh {

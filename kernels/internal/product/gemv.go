@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products of one row of A. Reading B limits their speed: the order must be one that the hardware prefetches.
+// Products of one row of A. Reading B limits their speed: the order must be one that the hardware
+// prefetches.
 
 // row computes a block of one row and of columns of a packed B.
 func (b *block) row() {
@@ -30,8 +31,9 @@ func (b *block) row() {
 	scratches.Put(s)
 }
 
-// rowOfPanels computes whole panels. Panels that it multiplies side by side are adjacent only if few are
-// left; otherwise each continues with its own neighbour, and B is read as a few long runs of memory.
+// rowOfPanels computes whole panels. Panels that it multiplies side by side are adjacent only if
+// few are left; otherwise each continues with its own neighbour, and B is read as a few long runs
+// of memory.
 func (b *block) rowOfPanels(c []float32) {
 	g, nr := b.g, b.g.nr
 	for from, panels := 0, len(c)/nr; from < panels; {
@@ -47,9 +49,10 @@ func (b *block) rowOfPanels(c []float32) {
 	}
 }
 
-// gemvCall is a call with one row and B in place. It is a task of its own, whose parts are the stretches of
-// k, each of which reads one run of memory; if there are few stretches, the parts are columns of stretches.
-// The sums of all stretches except the first, and with a beta also those of the first, are in partial.
+// gemvCall is a call with one row and B in place. It is a task of its own, whose parts are the
+// stretches of k, each of which reads one run of memory; if there are few stretches, the parts are
+// columns of stretches. The sums of all stretches except the first, and with a beta also those of
+// the first, are in partial.
 type gemvCall call
 
 // run computes the products on up to t threads.
@@ -127,8 +130,7 @@ func (r *gemvCall) sumsOf(item, stretch int) []float32 {
 	return r.c[item*r.strideC:][:r.n]
 }
 
-// join computes n elements of C, beginning with column j, from the sums of
-// their stretches.
+// join computes n elements of C, beginning with column j, from the sums of their stretches.
 func (r *gemvCall) join(item, j, n int) {
 	c := r.c[item*r.strideC+j:][:n]
 	for i := range r.cutM {

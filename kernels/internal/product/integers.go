@@ -42,9 +42,9 @@ func (b *block) int8Panels() {
 	scratches.Put(s)
 }
 
-// int8Panel multiplies rows of integers by the panel of column j, for row i of the block and the rows after
-// it. It and the functions that it calls take a copy of x: storing to x would move the call to the heap with
-// everything that it points to.
+// int8Panel multiplies rows of integers by the panel of column j, for row i of the block and the
+// rows after it. It and the functions that it calls take a copy of x: storing to x would move the
+// call to the heap with everything that it points to.
 func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, piece, i, j int) {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	n := min(nr, b.n-j)
@@ -71,8 +71,9 @@ func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, pie
 	}
 }
 
-// int8Steps computes a product for the steps [from, to) of k, in pieces of a panel of the given bytes, which
-// stay in the first-level cache. Only the last piece has the scales of the columns, and the bias.
+// int8Steps computes a product for the steps [from, to) of k, in pieces of a panel of the given
+// bytes, which stay in the first-level cache. Only the last piece has the scales of the columns,
+// and the bias.
 func (b *block) int8Steps(a *weights.RowsOfA, x weights.Product, piece, j, from, to int) {
 	unit := max(simd.RotateBlock, x.Format.Steps)
 	kc := max(piece/b.g.nr, unit) / unit * unit
@@ -87,9 +88,9 @@ func (b *block) int8Steps(a *weights.RowsOfA, x weights.Product, piece, j, from,
 	}
 }
 
-// int8Stretches computes a product of rows of several stretches with columns of int8. It converts their sums
-// to floats, multiplies them by the rows' scales, adds them up one after the other, and then multiplies them
-// by the scales of the columns.
+// int8Stretches computes a product of rows of several stretches with columns of int8. It converts
+// their sums to floats, multiplies them by the rows' scales, adds them up one after the other, and
+// then multiplies them by the scales of the columns.
 func (b *block) int8Stretches(s *scratch, a *weights.RowsOfA, x weights.Product, piece, j int, scales []float32) {
 	nr := b.g.nr
 	total := make([]float32, x.M*nr)
@@ -108,8 +109,8 @@ func (b *block) int8Stretches(s *scratch, a *weights.RowsOfA, x weights.Product,
 	}
 }
 
-// int8InC reports whether the micro-kernel can write C, with at most a bias, and can keep
-// its integer sums elsewhere until then: rows of C may evict each other from the cache.
+// int8InC reports whether the micro-kernel can write C, with at most a bias, and can keep its
+// integer sums elsewhere until then: rows of C may evict each other from the cache.
 func (b *block) int8InC() bool {
 	g := b.g
 	if g.alpha != 1 || g.beta != 0 || b.ep.Activation != Identity || b.ep.Residual != nil {

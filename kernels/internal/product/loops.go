@@ -10,20 +10,19 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The loops around the micro-kernel: one nest for every product of several rows, unless it
-// consists of dot products.
+// The loops around the micro-kernel: one nest for every product of several rows, unless it consists
+// of dot products.
 
-// nest has the loops over one block: their steps, their current positions, and
-// the place of the panels of B. All positions count from the block's first row
-// and column.
+// nest has the loops over one block: their steps, their current positions, and the place of the
+// panels of B. All positions count from the block's first row and column.
 type nest struct {
 	b        *block
 	nc, mc   int  // columns and rows at a time
 	prefetch bool // a panel is fetched while the one before it is multiplied
 	pairs    bool // two panels of a packed B are multiplied together
 
-	// The current columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these
-	// rows and steps, with the rows lda apart.
+	// The current columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these rows and
+	// steps, with the rows lda apart.
 	j, n   int
 	p, k   int
 	i, m   int
@@ -71,8 +70,8 @@ func (b *block) panels() {
 	}
 }
 
-// rowsOfA returns rows [i, i+m) and steps [p, p+k) of op(A), with the rows ld apart:
-// in place, or as a copy, which the next one overwrites.
+// rowsOfA returns rows [i, i+m) and steps [p, p+k) of op(A), with the rows ld apart: in place, or
+// as a copy, which the next one overwrites.
 func (b *block) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
 	switch {
 	case k == 0: // there is no A
@@ -83,8 +82,8 @@ func (b *block) rowsOfA(i, p, m, k int) (rows []float32, ld int) {
 	return b.a.CopyBlock(b.g.isa, &b.s.a, i, p, m, k)
 }
 
-// panel multiplies the current rows of A by w columns of B, beginning with column q of
-// the current columns: one panel, or two.
+// panel multiplies the current rows of A by w columns of B, beginning with column q of the current
+// columns: one panel, or two.
 func (l *nest) panel(q, w int) {
 	b, g := l.b, l.b.g
 	beta := g.beta
@@ -142,11 +141,12 @@ func (l *nest) panel(q, w int) {
 	}
 }
 
-// fetched describes the prefetches of gemmPanel during the product with a panel: nothing during the first
-// rows, then the memory that its hints name.
+// fetched describes the prefetches of gemmPanel during the product with a panel: nothing during the
+// first rows, then the memory that its hints name.
 type fetched struct{ rows, next, pace, turn, steps int }
 
-// next returns the prefetches of the panel that is multiplied next. It is zero if there is nothing to prefetch.
+// next returns the prefetches of the panel that is multiplied next. It is zero if there is nothing
+// to prefetch.
 func (l *nest) next(q, p, w, k int) (f fetched) {
 	s, g := &l.source, l.b.g
 	switch {
@@ -177,12 +177,12 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 }
 
 const (
-	// farRows is the number of rows that a B in place is fetched ahead if none of its panels stays in the
-	// second-level cache: the number of lines that are in transit from the third-level cache at
-	// the same time.
+	// farRows is the number of rows that a B in place is fetched ahead if none of its panels stays
+	// in the second-level cache: the number of lines that are in transit from the third-level cache
+	// at the same time.
 	farRows = 24
-	// Up to pairRows rows, two panels of a packed B are multiplied together: a single one has at most six
-	// vectors of sums, and AVX2 has eight multiply-adds in flight.
+	// Up to pairRows rows, two panels of a packed B are multiplied together: a single one has at
+	// most six vectors of sums, and AVX2 has eight multiply-adds in flight.
 	pairRows = 3
 )
 
@@ -207,23 +207,25 @@ func (l *nest) nextNarrow(q, p, w, k int) (f fetched) {
 	return f
 }
 
-// evenPace returns the pace at which the tiles of all current rows fetch a panel, each a part of it.
+// evenPace returns the pace at which the tiles of all current rows fetch a panel, each a part of
+// it.
 func (l *nest) evenPace() int {
 	g := l.b.g
 	tiles := (l.m + g.mr - 1) / g.mr
 	return (4*g.nr + tiles - 1) / tiles
 }
 
-// fetchesRows reports whether the rows of a transposed B that become the next panel are
-// fetched during the product with this panel.
+// fetchesRows reports whether the rows of a transposed B that become the next panel are fetched
+// during the product with this panel.
 func (l *nest) fetchesRows() bool {
 	return l.b.g.way == packedHere && l.b.b.Trans && l.i == 0
 }
 
-// nextRows returns where the rows of B^T begin that are packed next, after a panel whose columns end at
-// column q of the current columns, and how they are fetched: the same elements of NR rows, then the next
-// elements of these rows. All tiles fetch rows without gaps between them, as they fetch a panel, because
-// a single tile would wait for memory. The last of the m rows fetches rows with gaps.
+// nextRows returns where the rows of B^T begin that are packed next, after a panel whose columns
+// end at column q of the current columns, and how they are fetched: the same elements of NR rows,
+// then the next elements of these rows. All tiles fetch rows without gaps between them, as they
+// fetch a panel, because a single tile would wait for memory. The last of the m rows fetches rows
+// with gaps.
 func (l *nest) nextRows(panel []float32, q, m int) (f fetched) {
 	b, nr := &l.b.b, l.b.g.nr
 	j, p := l.j+q, l.p

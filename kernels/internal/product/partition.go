@@ -10,9 +10,9 @@ import (
 
 // The partition of a product for several threads.
 
-// partition cuts the product for t threads: into bands, of rows or of columns, and
-// the bands into parts along the other dimension. A thread computes a run of
-// neighbouring parts as one block (see par.Run).
+// partition cuts the product for t threads: into bands, of rows or of columns, and the bands into
+// parts along the other dimension. A thread computes a run of neighbouring parts as one block (see
+// par.Run).
 func (g *call) partition(t int) {
 	size := &tune.Used.Threads
 	g.cutM, g.cutN = 1, 1
@@ -69,8 +69,7 @@ func (g *call) partition(t int) {
 	g.cutM, g.cutN = (g.m+g.tall-1)/g.tall, (cols.size+g.wide-1)/g.wide
 }
 
-// converts reports whether rows of A are converted to integers, or to
-// numbers of 16 bits.
+// converts reports whether rows of A are converted to integers, or to numbers of 16 bits.
 func (g *call) converts() bool { return g.way == integers || g.way == pairsOf16 }
 
 // dimension is a dimension of C: its rows or its columns.
@@ -80,24 +79,24 @@ type dimension struct {
 	kept       bool    // a goroutine's next block reuses the converted elements: they are paid once
 }
 
-// The price that a block pays for an element, for reading it, copying it, and converting it to an integer or
-// a bfloat16 number, in multiply-adds, which take a quarter of the time with integers.
+// The price that a block pays for an element, for reading it, copying it, and converting it to an
+// integer or a bfloat16 number, in multiply-adds, which take a quarter of the time with integers.
 const (
 	priceRead   = 1
 	priceCopied = 6
 	priceInt8   = 40
 )
 
-// ownRows is the factor on the cost of a cut into bands of rows for each thread: the next product of a
-// layer then finds the rows in the caches of the thread that wrote them. If threads have different
-// last-level caches, the other thread's rows come as slowly as from memory.
+// ownRows is the factor on the cost of a cut into bands of rows for each thread: the next product
+// of a layer then finds the rows in the caches of the thread that wrote them. If threads have
+// different last-level caches, the other thread's rows come as slowly as from memory.
 const ownRows = 0.97
 
 func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
 
-// cut returns the size of a band for the given number of bands. Bands of columns are
-// whole panels. Bands of rows that are several tiles high may have any number of rows,
-// because tiles may be lower.
+// cut returns the size of a band for the given number of bands. Bands of columns are whole panels.
+// Bands of rows that are several tiles high may have any number of rows, because tiles may be
+// lower.
 func (d dimension) cut(bands int, columns bool) int {
 	if n := (d.size + bands - 1) / bands; !columns && n >= 4*d.unit {
 		return n
@@ -105,11 +104,10 @@ func (d dimension) cut(bands int, columns bool) int {
 	return min((d.tiles()+bands-1)/bands*d.unit, d.size)
 }
 
-// cutCost estimates the time of a thread, in multiply-adds per step of k. The
-// thread has share bands of C, each band wide across, and takes runs of parts
-// along them. Its time consists of the products, of half a part for which it waits
-// at the end, and of the elements that its blocks read or copy. Of its last band
-// it repeatedly takes half of the rest.
+// cutCost estimates the time of a thread, in multiply-adds per step of k. The thread has share
+// bands of C, each band wide across, and takes runs of parts along them. Its time consists of the
+// products, of half a part for which it waits at the end, and of the elements that its blocks read
+// or copy. Of its last band it repeatedly takes half of the rest.
 func cutCost(across, along dimension, band, part int, share float64) float64 {
 	width, length := float64(band), float64(along.size)*share
 	blocks := max(share, 1)
@@ -124,7 +122,8 @@ func worthThreads(t, work int) bool {
 	return t > 1 && (work >= tune.Used.Threads.WakeWork || work >= tune.Used.Threads.ReadyWork && par.Ready())
 }
 
-// nanoseconds returns the time of work on one thread, on the scale for deciding whether to wake another thread.
+// nanoseconds returns the time of work on one thread, on the scale for deciding whether to wake
+// another thread.
 func nanoseconds(work int) int { return work / max(1, tune.Used.Threads.WakeWork/20_000) }
 
 // workOf estimates the time of one product, in multiply-adds of float32 at full speed.

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// TestShortCalls expects a product that is not worth waking a worker to be
-// serial, unless such products follow one another closely.
+// TestShortCalls expects a product that is not worth waking a worker to be serial, unless such
+// products follow one another closely.
 func TestShortCalls(t *testing.T) {
 	before := runtime.GOMAXPROCS(2)
 	t.Cleanup(func() { par.Stop(); runtime.GOMAXPROCS(before) })

@@ -8,12 +8,11 @@ import (
 
 // The plan of a product after the choice of its way.
 
-// One row: gemvDot replaces gemmDot if B has gemvNear elements and is beyond a core's
-// own caches. With gemvFar elements B comes from memory. Then gemvDot takes 8 rows
-// together, as gemvRows always takes 6, and fetching the next rows gains a sixth to a
-// third on Zen 4; if B is nearer, it loses as much. On processors where it loses even
-// from memory, tune.Gemm.RowAhead fetches elements of the current rows instead. See
-// doc/measurements/products.md.
+// One row: gemvDot replaces gemmDot if B has gemvNear elements and is beyond a core's own caches.
+// With gemvFar elements B comes from memory. Then gemvDot takes 8 rows together, as gemvRows always
+// takes 6, and fetching the next rows gains a sixth to a third on Zen 4; if B is nearer, it loses
+// as much. On processors where it loses even from memory, tune.Gemm.RowAhead fetches elements of
+// the current rows instead. See doc/measurements/products.md.
 const (
 	gemvRowsGroup, gemvDotGroup = 6, 8
 	gemvNear, gemvFar           = 1 << 17, 1 << 23

@@ -1,10 +1,10 @@
 // Package product computes matrix products.
 //
-// product.go has the functions that package kernels calls. ways.go is the table of ways through a product,
-// plan.go plans a product after the choice of its way, and partition.go cuts it into parts. run.go
-// distributes the parts to threads and makes blocks of them. loops.go, source.go and epilogue.go are the
-// loops around the micro-kernel; dot.go, gemv.go and integers.go are the other ways through a block. call.go
-// has the types that all of them share.
+// product.go has the functions that package kernels calls. ways.go is the table of ways through a
+// product, plan.go plans a product after the choice of its way, and partition.go cuts it into
+// parts. run.go distributes the parts to threads and makes blocks of them. loops.go, source.go and
+// epilogue.go are the loops around the micro-kernel; dot.go, gemv.go and integers.go are the other
+// ways through a block. call.go has the types that all of them share.
 package product
 
 import (
@@ -43,7 +43,8 @@ func Gemm(t int, transA, transB bool, m, n, k int, alpha float32, a []float32, l
 	g.runWay(t, w, ofA, ofB)
 }
 
-// Batched is kernels.GemmBatched with checked arguments and a C that is not empty, on up to t threads.
+// Batched is kernels.GemmBatched with checked arguments and a C that is not empty, on up to t
+// threads.
 func Batched(t int, transA, transB bool, batch, m, n, k int, alpha float32, a []float32, lda, strideA int, b []float32, ldb, strideB int, beta float32, c []float32, ldc, strideC int) {
 	if k == 0 || alpha == 0 {
 		for i := range batch {
@@ -60,8 +61,8 @@ func Batched(t int, transA, transB bool, batch, m, n, k int, alpha float32, a []
 	g.run(t)
 }
 
-// PackedCall is a call of kernels.GemmPacked, which sets its fields in place: copying arguments from function
-// to function takes a tenth of the time of a small product.
+// PackedCall is a call of kernels.GemmPacked, which sets its fields in place: copying arguments
+// from function to function takes a tenth of the time of a small product.
 type PackedCall struct{ g call }
 
 // Set sets the checked arguments, except the epilogue.

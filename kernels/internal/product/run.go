@@ -5,8 +5,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// The parts of a product, which threads take, and blocks of neighbouring parts, which are
-// computed as products of their own.
+// The parts of a product, which threads take, and blocks of neighbouring parts, which are computed
+// as products of their own.
 
 // run computes the product on up to t threads.
 func (g *call) run(t int) {
@@ -66,8 +66,8 @@ func (g *call) Do(from, to int) {
 	}
 }
 
-// block computes m rows from row i and n columns from column j of a product of the
-// batch. It sets fields one by one, as set does.
+// block computes m rows from row i and n columns from column j of a product of the batch. It sets
+// fields one by one, as set does.
 func (g *call) block(item, i, j, m, n int) {
 	if m <= 0 || n <= 0 {
 		return

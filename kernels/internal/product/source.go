@@ -9,8 +9,8 @@ import (
 
 // panelSource has the panels of B for the loops.
 
-// panelSource has the panels of the current columns of B and steps of k: the element of
-// column q and step p is offset(q, p) elements after first.
+// panelSource has the panels of the current columns of B and steps of k: the element of column q
+// and step p is offset(q, p) elements after first.
 type panelSource struct {
 	first    []float32
 	ofColumn int // distance between columns: that of panels, divided by NR
@@ -20,8 +20,8 @@ type panelSource struct {
 
 func (s *panelSource) offset(q, p int) int { return q*s.ofColumn + p*s.ofStep }
 
-// openPanels returns the fields of source for the current columns and steps. Setting them
-// here would move the block to the heap.
+// openPanels returns the fields of source for the current columns and steps. Setting them here
+// would move the block to the heap.
 func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	b, g := l.b, l.b.g
 	switch {
@@ -51,9 +51,9 @@ func (l *nest) width(q int) int {
 	return min(nr, l.n-q)
 }
 
-// makePanel makes the panel of the n columns from column q, for k steps from step p, if
-// it does not exist yet. If it can multiply a tile of A's rows at the same time, done
-// is the number of rows of finished sums.
+// makePanel makes the panel of the n columns from column q, for k steps from step p, if it does not
+// exist yet. If it can multiply a tile of A's rows at the same time, done is the number of rows of
+// finished sums.
 func (l *nest) makePanel(panel []float32, q, p, n, k int, beta float32, sums []float32, lds int) (done int) {
 	b, g := l.b, l.b.g
 	switch {

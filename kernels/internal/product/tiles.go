@@ -26,9 +26,10 @@ func (b *block) bfloat16Pairs() {
 	scratches.Put(s)
 }
 
-// tiles multiplies m rows, of integers beginning with row first of a, or of bfloat16, by some panels at a
-// time. They are the block's rows from row i on. If inC is true, the kernel writes whole panels of C, with
-// the bias if there is one. All other products become elements of C panel by panel.
+// tiles multiplies m rows, of integers beginning with row first of a, or of bfloat16, by some
+// panels at a time. They are the block's rows from row i on. If inC is true, the kernel writes
+// whole panels of C, with the bias if there is one. All other products become elements of C panel
+// by panel.
 func (b *block) tiles(s *scratch, a *weights.RowsOfA, method *weights.Method, first, i, m int, inC bool) {
 	g, nr := b.g, b.g.nr
 	for j := 0; j < b.n; j += method.Panels * nr {

@@ -28,8 +28,8 @@ const (
 	packedBefore
 )
 
-// ways is the table. wayOf decides, in the same order, which way fits: functions in the table would move a
-// call to the heap, or cost a small product a tenth of its time.
+// ways is the table. wayOf decides, in the same order, which way fits: functions in the table would
+// move a call to the heap, or cost a small product a tenth of its time.
 var ways = [...]struct {
 	name  string
 	reads string // figures of package tune on which it depends whether the way fits
@@ -134,8 +134,8 @@ func (w way) atOnce(a left, b right, alpha, beta float32) bool {
 	return false
 }
 
-// loops computes a block of a product. A switch on it is a direct call; a function in the table would
-// move blocks to the heap.
+// loops computes a block of a product. A switch on it is a direct call; a function in the table
+// would move blocks to the heap.
 type loops uint8
 
 const (
@@ -150,15 +150,16 @@ const (
 // inPlace reports whether panels are read from the caller's B.
 func (w way) inPlace() bool { return w == near || w == inPlace }
 
-// left has the properties of A on which the choice of a way depends: op(A) is m x k, its rows ld apart. With at
-// most four fields it is passed in registers, as right is: stores are a large part of the time of a small product.
+// left has the properties of A on which the choice of a way depends: op(A) is m x k, its rows ld
+// apart. With at most four fields it is passed in registers, as right is: stores are a large part
+// of the time of a small product.
 type left struct {
 	m, k, ld int
 	trans    bool
 }
 
-// right has the properties of B on which the choice of a way depends: op(B) is k x n, and its rows are ld
-// apart, unless B is packed in a format.
+// right has the properties of B on which the choice of a way depends: op(B) is k x n, and its rows
+// are ld apart, unless B is packed in a format.
 type right struct {
 	n, ld  int
 	trans  bool
@@ -176,12 +177,14 @@ const (
 // isSmall reports whether B is so small that a plan would take long compared to one call.
 func isSmall(a left, b right) bool { return b.n*a.k <= directElements }
 
-// workOf estimates the time of a product in multiply-adds at full speed: at least the cost of reading B.
+// workOf estimates the time of a product in multiply-adds at full speed: at least the cost of
+// reading B.
 func workOf(a left, b right) int { return max(a.m, 4) * b.n * a.k }
 
-// isNear reports whether B in place stays in a core's own caches, for which the tier has a kernel. For one
-// or two rows the kernel fetches nothing ahead, so B may be further away only if it is small. In pure Go
-// it is the kernel for panels, on all columns: it is as fast, and saves small products the plan there too.
+// isNear reports whether B in place stays in a core's own caches, for which the tier has a kernel.
+// For one or two rows the kernel fetches nothing ahead, so B may be further away only if it is
+// small. In pure Go it is the kernel for panels, on all columns: it is as fast, and saves small
+// products the plan there too.
 func isNear(a left, b right) bool {
 	most := tune.Used.Gemm.NearElements
 	if a.m <= 2 {
@@ -197,31 +200,32 @@ func readsNear(a left, b right) bool {
 	return tune.TwoLines(nr) && a.m <= tune.Used.Gemm.NearTiles*mr && b.ld%1024 != 0
 }
 
-// inPlacePays reports whether B is read in place rather than packed, wherever it is: for few tiles of rows,
-// a small B, or a B of whole lines.
+// inPlacePays reports whether B is read in place rather than packed, wherever it is: for few tiles
+// of rows, a small B, or a B of whole lines.
 func inPlacePays(a left, b right) bool {
 	size := &tune.Used.Gemm
 	mr, nr := simd.GemmTile(simd.Active())
 	return a.m <= mr || fitsTiles(a, b, mr, nr) || a.k*nr <= size.InPlacePanel && a.k*b.ld <= size.InPlaceSpan || fitsLines(a, b, mr, nr)
 }
 
-// fitsTiles reports whether several tiles are few enough to read B in place: if they find its rows in the
-// second-level cache, or if each row takes two lines, which come soon enough from further away.
+// fitsTiles reports whether several tiles are few enough to read B in place: if they find its rows
+// in the second-level cache, or if each row takes two lines, which come soon enough from further
+// away.
 func fitsTiles(a left, b right, mr, nr int) bool {
 	return a.m <= tune.Used.Gemm.InPlaceTiles*mr && (tune.TwoLines(nr) || !tune.CrowdsFar(a.k, b.ld))
 }
 
 // fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
-// those of a panel, of two lines each, stay in the second-level cache side by side for all
-// tiles. Rows of one line each, as on AVX2, are slower in place.
+// those of a panel, of two lines each, stay in the second-level cache side by side for all tiles.
+// Rows of one line each, as on AVX2, are slower in place.
 func fitsLines(a left, b right, mr, nr int) bool {
 	size := &tune.Used.Gemm
 	return a.m <= size.LinesTiles*mr && tune.TwoLines(nr) && b.ld%16 == 0 &&
 		tune.Sharing(b.ld/16, min(a.k, order.Stretch), size.LinesSets) <= size.LinesWays
 }
 
-// copiesA reports whether the rows of A are copied: if they must be transposed, or
-// would evict each other from the cache.
+// copiesA reports whether the rows of A are copied: if they must be transposed, or would evict each
+// other from the cache.
 func copiesA(a left, b right) bool {
 	return a.trans || b.n >= tune.Used.Gemm.CopyColumns && rowsCrowd(a)
 }

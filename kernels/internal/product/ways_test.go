@@ -43,8 +43,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestFitsLines expects B in place up to the tiles of the family if its rows fill lines and do
-// not evict each other.
+// TestFitsLines expects B in place up to the tiles of the family if its rows fill lines and do not
+// evict each other.
 func TestFitsLines(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })

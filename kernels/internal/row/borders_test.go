@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// TestPieces: rows up to a certain length are summed in one piece, and longer ones in segments, on any number
-// of threads. The bits show which.
+// TestPieces: rows up to a certain length are summed in one piece, and longer ones in segments, on
+// any number of threads. The bits show which.
 func TestPieces(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		isa, r := simd.Active(), rand.New(rand.NewPCG(13, 14))
@@ -44,8 +44,8 @@ func TestPieces(t *testing.T) {
 	})
 }
 
-// TestMaskedWholeRows has rows that see all columns, which are computed together, among rows that do not. A row with NaN is NaN only
-// where it sees something.
+// TestMaskedWholeRows has rows that see all columns, which are computed together, among rows that
+// do not. A row with NaN is NaN only where it sees something.
 func TestMaskedWholeRows(t *testing.T) {
 	smallParts(t)
 	eachISA(t, func(t *testing.T) {
@@ -88,8 +88,8 @@ func TestMaskedWholeRows(t *testing.T) {
 	})
 }
 
-// TestRecurrence compares with steps in float64, for heads that share keys in groups or in turn, and for more
-// columns than one pass takes.
+// TestRecurrence compares with steps in float64, for heads that share keys in groups or in turn,
+// and for more columns than one pass takes.
 func TestRecurrence(t *testing.T) {
 	smallParts(t)
 	eachISA(t, func(t *testing.T) {

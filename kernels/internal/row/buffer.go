@@ -2,12 +2,12 @@ package row
 
 import "sync"
 
-// SumElements is the length of the longest row that is summed in one piece. The sums of the pieces of longer rows are added
-// in float64, which bounds the error.
+// SumElements is the length of the longest row that is summed in one piece. The sums of the pieces
+// of longer rows are added in float64, which bounds the error.
 const SumElements = 1 << 13
 
-// rowBuffer holds the exponentials of a row, or differences. It has room for two vectors more than SoftmaxPiece, as
-// softmaxRows requires for results that go past the caches.
+// rowBuffer holds the exponentials of a row, or differences. It has room for two vectors more than
+// SoftmaxPiece, as softmaxRows requires for results that go past the caches.
 type rowBuffer [2*SumElements + TwoVectors]float32
 
 // TwoVectors is the number of elements in two vectors of the widest tier.

@@ -37,8 +37,8 @@ var (
 	scaleds  tasks[scaled]
 )
 
-// Unary computes a function of one input: run, which dispatches the kernel k. Most calls are of one piece. Going through
-// pieces takes as long as 32 elements.
+// Unary computes a function of one input: run, which dispatches the kernel k. Most calls are of one
+// piece. Going through pieces takes as long as 32 elements.
 func Unary(t int, run unaryKernel, k simd.Kernel, dst, x []float32) {
 	isa := simd.Active()
 	b := BudgetOf(k, isa)

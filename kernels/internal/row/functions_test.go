@@ -30,8 +30,8 @@ func normal(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// near fails the test unless got is want, up to the errors of float32: a part of each element, and of their magnitude, which is
-// about 1 except in softmax.
+// near fails the test unless got is want, up to the errors of float32: a part of each element, and
+// of their magnitude, which is about 1 except in softmax.
 func near(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
 	largest := 0.0
@@ -46,8 +46,8 @@ func near(t *testing.T, what string, got []float32, want []float64) {
 	}
 }
 
-// TestFunctions compares each function of rows with its definition, on one thread and on three, for rows that are summed in
-// one piece and for longer ones.
+// TestFunctions compares each function of rows with its definition, on one thread and on three, for
+// rows that are summed in one piece and for longer ones.
 func TestFunctions(t *testing.T) {
 	smallParts(t)
 	eachISA(t, func(t *testing.T) {
@@ -137,7 +137,8 @@ func TestGatherAndGate(t *testing.T) {
 	})
 }
 
-// TestMaskedRows compares rows under terms of each kind with their definition. Hidden columns are 0, next to a NaN too.
+// TestMaskedRows compares rows under terms of each kind with their definition. Hidden columns are
+// 0, next to a NaN too.
 func TestMaskedRows(t *testing.T) {
 	smallParts(t)
 	eachISA(t, func(t *testing.T) {
@@ -191,7 +192,8 @@ func TestMaskedRows(t *testing.T) {
 	})
 }
 
-// TestSignsAndElements compares dot products of signs, and functions of elements, with their definitions.
+// TestSignsAndElements compares dot products of signs, and functions of elements, with their
+// definitions.
 func TestSignsAndElements(t *testing.T) {
 	smallParts(t)
 	eachISA(t, func(t *testing.T) {

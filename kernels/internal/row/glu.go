@@ -4,7 +4,8 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // Gated linear units.
 
-// Gate is the function that GLU computes from gate and up: activation(s*gate)/s * (up+Offset), where s is Sharpness.
+// Gate is the function that GLU computes from gate and up: activation(s*gate)/s * (up+Offset),
+// where s is Sharpness.
 type Gate struct {
 	Unary     func(isa simd.ISA, dst, x []float32) // the activation
 	Kernel    simd.Kernel                          // the activation's kernel
@@ -24,7 +25,8 @@ type glu struct {
 
 var glus tasks[glu]
 
-// GLU sets dst, [rows, cols], to the gated values of x, [rows, 2*cols]. A row of x has cols elements of gate, then cols of up.
+// GLU sets dst, [rows, cols], to the gated values of x, [rows, 2*cols]. A row of x has cols
+// elements of gate, then cols of up.
 func GLU(t, rows, cols int, dst, x []float32, g Gate) {
 	isa := simd.Active()
 	a := glu{isa: isa, dst: dst, x: x, cols: cols, gate: g}
@@ -73,8 +75,8 @@ func (g *Gate) piece(isa simd.ISA, buf *rowBuffer, dst, gate, up []float32) {
 	simd.AddVec(isa, dst, dst, sum)
 }
 
-// limit clamps x to at most Limit, and if below is set to at least -Limit. It returns x itself if x is within the limits, and
-// else buf.
+// limit clamps x to at most Limit, and if below is set to at least -Limit. It returns x itself if x
+// is within the limits, and else buf.
 func (g *Gate) limit(isa simd.ISA, buf, x []float32, below bool) []float32 {
 	within := simd.MaxVec(isa, x) <= g.Limit
 	if below && within {

@@ -4,11 +4,12 @@ import "github.com/avoformer/avoformer/kernels/internal/simd"
 
 // LayerNorm and RMSNorm, and both after a residual connection.
 
-// NormElements is the length of the longest row that one call of the assembly normalises. Longer rows are summed in pieces.
+// NormElements is the length of the longest row that one call of the assembly normalises. Longer
+// rows are summed in pieces.
 const NormElements = 1 << 16
 
-// norm is the arguments of a normalisation. sum and residual belong to those after a residual connection, and bias to
-// LayerNorm.
+// norm is the arguments of a normalisation. sum and residual belong to those after a residual
+// connection, and bias to LayerNorm.
 type norm struct {
 	isa                   simd.ISA
 	dst, sum, x, residual []float32
@@ -20,8 +21,8 @@ type norm struct {
 
 var norms tasks[norm]
 
-// set sets what all normalisations have. The compiler would build a composite literal aside and copy it, which takes a tenth
-// of the time of a short row.
+// set sets what all normalisations have. The compiler would build a composite literal aside and
+// copy it, which takes a tenth of the time of a short row.
 func (a *norm) set(dst, x []float32, cols int, weight []float32, eps float32) {
 	a.isa, a.dst, a.x, a.cols, a.weight, a.eps = simd.Active(), dst, x, cols, SharedOnes.orNil(weight, cols), eps
 }

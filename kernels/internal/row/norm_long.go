@@ -9,10 +9,12 @@ import (
 
 // Normalisation of rows that are too long for one call of the assembly.
 
-// layerNormLongRow is LayerNorm of a row that is too long for one call of the assembly. It goes piece by piece, and adds the
-// sums of the pieces in float64. The first estimate of the mean is the first element. The mean of the differences from the
-// estimate improves it once, so that the remaining difference is small, and what is left of it is subtracted too. The mean is
-// exact if all elements are equal, and accurate if the first one is an outlier. Improving it again gains nothing.
+// layerNormLongRow is LayerNorm of a row that is too long for one call of the assembly. It goes
+// piece by piece, and adds the sums of the pieces in float64. The first estimate of the mean is the
+// first element. The mean of the differences from the estimate improves it once, so that the
+// remaining difference is small, and what is left of it is subtracted too. The mean is exact if all
+// elements are equal, and accurate if the first one is an outlier. Improving it again gains
+// nothing.
 func layerNormLongRow(isa simd.ISA, dst, x, weight, bias []float32, eps float32) {
 	buffer := rowBuffers.Get().(*rowBuffer)
 	d := differences{isa: isa, buffer: buffer, x: x, down: 1, more: 1}
@@ -33,7 +35,8 @@ func layerNormLongRow(isa simd.ISA, dst, x, weight, bias []float32, eps float32)
 	rowBuffers.Put(buffer)
 }
 
-// differences are those of a long row from its mean: (x*down - mean)*more, from which their own mean, rest, is subtracted at last.
+// differences are those of a long row from its mean: (x*down - mean)*more, from which their own
+// mean, rest, is subtracted at last.
 type differences struct {
 	isa        simd.ISA
 	buffer     *rowBuffer

@@ -35,8 +35,9 @@ func Recurrence(t int, s State) {
 	states.split(t, s.Heads, elements, &s, recurrence)
 }
 
-// stateColumns returns the number of columns of a state that pass through all rows before the next columns do: those stay in the
-// first-level cache meanwhile. 64 are four vectors of AVX-512, and 32 of AVX2.
+// stateColumns returns the number of columns of a state that pass through all rows before the next
+// columns do: those stay in the first-level cache meanwhile. 64 are four vectors of AVX-512, and 32
+// of AVX2.
 func stateColumns(isa simd.ISA) int {
 	if isa == simd.AVX512 {
 		return 64

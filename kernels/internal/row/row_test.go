@@ -71,8 +71,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestSplit computes each row once, in parts of the size in package tune, for rows of any length. The data
-// that a call leaves in the pool must not reach the next call.
+// TestSplit computes each row once, in parts of the size in package tune, for rows of any length.
+// The data that a call leaves in the pool must not reach the next call.
 func TestSplit(t *testing.T) {
 	t.Cleanup(par.Stop)
 	type args struct {
@@ -137,7 +137,8 @@ func TestSharedVec(t *testing.T) {
 	}
 }
 
-// TestLongRowOutlier expects the correct mean of a long row whose first element, the first estimate, is far off.
+// TestLongRowOutlier expects the correct mean of a long row whose first element, the first
+// estimate, is far off.
 func TestLongRowOutlier(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		const n, eps = NormElements + 77, 1e-5

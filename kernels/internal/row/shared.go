@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
-// SharedVec is a vector whose elements are all fill, as long as any call has needed it, and at most NormElements. It stands
-// in for weights and biases that are nil.
+// SharedVec is a vector whose elements are all fill, as long as any call has needed it, and at most
+// NormElements. It stands in for weights and biases that are nil.
 type SharedVec struct {
 	fill float32
 	Vec  atomic.Pointer[[]float32]
@@ -27,8 +27,8 @@ func (s *SharedVec) of(n int) []float32 {
 	return v
 }
 
-// orNil is v, or the first n elements if v is nil. If n is more than NormElements a nil v stays nil: such rows go piece by
-// piece.
+// orNil is v, or the first n elements if v is nil. If n is more than NormElements a nil v stays
+// nil: such rows go piece by piece.
 func (s *SharedVec) orNil(v []float32, n int) []float32 {
 	if v != nil || n > NormElements {
 		return v

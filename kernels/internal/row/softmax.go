@@ -34,12 +34,12 @@ func Softmax(t int, dst, x []float32, rows, cols int) {
 	}
 }
 
-// SoftmaxPiece is the length of the longest row that Softmax takes in one piece, for any number of rows. One call of the
-// assembly takes at least two such rows, so that their passes overlap.
+// SoftmaxPiece is the length of the longest row that Softmax takes in one piece, for any number of
+// rows. One call of the assembly takes at least two such rows, so that their passes overlap.
 const SoftmaxPiece = 2 * SumElements
 
-// softmaxRows is Softmax of some or all rows of a call. It cuts rows that are longer than piece. Results go past the caches if
-// stream is set.
+// softmaxRows is Softmax of some or all rows of a call. It cuts rows that are longer than piece.
+// Results go past the caches if stream is set.
 func softmaxRows(isa simd.ISA, dst, x []float32, rows, cols, piece int, stream bool) {
 	if len(x) == 0 {
 		return

@@ -49,8 +49,8 @@ func (m *Masked) Run(t int) {
 
 // softmax computes the rows [from, to).
 func (m *Masked) softmax(isa simd.ISA, from, to int) {
-	// Neighbouring rows that see all columns wait, and are computed by one call. That is faster while they are still in a
-	// cache.
+	// Neighbouring rows that see all columns wait, and are computed by one call. That is faster
+	// while they are still in a cache.
 	cols, waiting := m.LenK, 0
 	whole := func(end int) { // computes the rows that wait; end-1 is the last one
 		if waiting == 0 {
@@ -104,7 +104,8 @@ func (m *Masked) visible(r int) (lo, hi int) {
 	return min(lo, hi), hi
 }
 
-// apply sets d, the columns of row r from lo on, to scaled and biased scores, and to -Inf where the mask hides a column.
+// apply sets d, the columns of row r from lo on, to scaled and biased scores, and to -Inf where the
+// mask hides a column.
 func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 	b, h, q := m.query(r)
 	x := m.X[r*m.LenK+lo:]
@@ -130,8 +131,8 @@ func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 	}
 }
 
-// clearHidden sets hidden elements to 0 in the columns [lo, hi) of row r, if the row became NaN. In rows that did not, hidden
-// elements are 0 already.
+// clearHidden sets hidden elements to 0 in the columns [lo, hi) of row r, if the row became NaN. In
+// rows that did not, hidden elements are 0 already.
 func (m *Masked) clearHidden(r, lo, hi int) {
 	d := m.Dst[r*m.LenK+lo : r*m.LenK+hi]
 	if d[0] == d[0] {

@@ -20,7 +20,8 @@ func Softplus(t int, dst, x []float32) {
 	softpluses.split(t, len(x), 8, &a, softplus)
 }
 
-// softplus computes the elements [from, to). Exponentials and logarithms have the same bits on every machine.
+// softplus computes the elements [from, to). Exponentials and logarithms have the same bits on
+// every machine.
 func softplus(a *unary, from, to int) {
 	var power [softplusElements]float32
 	for i := from; i < to; i += softplusElements {

@@ -1,12 +1,14 @@
-// Package row computes functions that work row by row, or element by element. Package kernels has checked their arguments.
+// Package row computes functions that work row by row, or element by element. Package kernels has
+// checked their arguments.
 //
 //   - task.go hands the rows of a call to threads.
-//   - budget.go limits what one call of the assembly takes, and buffer.go has room for parts of a row.
-//   - The other files have the functions: elementwise.go, norm.go with norm_long.go, softmax.go with softmax_long.go and
-//     softmax_masked.go, gather.go, glu.go, signs.go and recurrence.go.
+//   - budget.go limits what one call of the assembly takes, and buffer.go has room for parts of a
+//     row.
+//   - The other files have the functions: elementwise.go, norm.go with norm_long.go, softmax.go
+//     with softmax_long.go and softmax_masked.go, gather.go, glu.go, signs.go and recurrence.go.
 //
-// A function of rows has a record of its arguments, and computes some rows of it: all of them in a serial call, and those of a
-// part on each thread.
+// A function of rows has a record of its arguments, and computes some rows of it: all of them in a
+// serial call, and those of a part on each thread.
 package row
 
 import (
@@ -16,12 +18,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// tasks runs calls of one function, whose arguments are A, on several threads. It keeps what a call needs for the next one,
-// so that calls do not allocate.
+// tasks runs calls of one function, whose arguments are A, on several threads. It keeps what a call
+// needs for the next one, so that calls do not allocate.
 type tasks[A any] struct{ pool sync.Pool }
 
-// split computes the rows of a checked call on t threads: do is called for the rows [from, to), which have cols elements
-// each. Each row is computed by one call of do, so results do not depend on the number of threads.
+// split computes the rows of a checked call on t threads: do is called for the rows [from, to),
+// which have cols elements each. Each row is computed by one call of do, so results do not depend
+// on the number of threads.
 func (p *tasks[A]) split(t, rows, cols int, args *A, do func(args *A, from, to int)) {
 	c, _ := p.pool.Get().(*task[A])
 	if c == nil {
@@ -43,13 +46,14 @@ type task[A any] struct {
 // Do implements par.Task.
 func (c *task[A]) Do(from, to int) { c.do(&c.args, from*c.perPart, min(to*c.perPart, c.rows)) }
 
-// alone reports whether a call on t threads is serial: its rows, with n elements together, make fewer than two parts.
+// alone reports whether a call on t threads is serial: its rows, with n elements together, make
+// fewer than two parts.
 func alone(t, rows, n int) bool {
 	return t <= 1 || rows <= 1 || n < 2*tune.Used.Rows.PartElements
 }
 
-// Streamed reports whether a call on whole matrices writes past the caches. In place that does not pay, since the call has
-// just read what it overwrites.
+// Streamed reports whether a call on whole matrices writes past the caches. In place that does not
+// pay, since the call has just read what it overwrites.
 func Streamed(dst, x []float32) bool {
 	return len(dst) >= tune.Used.Rows.StreamElements && &dst[0] != &x[0]
 }

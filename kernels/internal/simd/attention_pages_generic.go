@@ -22,7 +22,8 @@ func attnValuesInt8Generic(rows, n, cols int, o []float32, ldo int, p []float32,
 	attnWidened(func(dst []float32, j, c int) { widenInt8Generic(dst, v[j*ldv+c:], scale[j:], 1, len(dst), 0, 0, 0) }, rows, n, cols, o, ldo, p, ldp)
 }
 
-// attnWidened is attnValues for values of which widen converts row j from column c on to float32, as many elements as dst has.
+// attnWidened is attnValues for values of which widen converts row j from column c on to float32,
+// as many elements as dst has.
 func attnWidened(widen func(dst []float32, j, c int), rows, n, cols int, o []float32, ldo int, p []float32, ldp int) {
 	for c := 0; c < cols; c += widePiece {
 		var piece [widePiece]float32

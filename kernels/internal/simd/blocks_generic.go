@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// Products with weights in blocks, in pure Go. Package weights documents the order of the bytes (blocks.go).
+// Products with weights in blocks, in pure Go. Package weights documents the order of the bytes
+// (blocks.go).
 
 // BlockLayout describes the parts of a block of weights. The bytes are those of a column.
 type BlockLayout struct {
@@ -32,8 +33,9 @@ const (
 	Nonlinear              // numbers of 8 bits that lie closer to each other near 0
 )
 
-// NumbersOf are the numbers of the codes without a sign, as products take them: those of E2M1 are doubled and larger by 16, those of
-// Nonlinear larger by 128. Sources: OCP Microscaling Formats; ggml-common.h.
+// NumbersOf are the numbers of the codes without a sign, as products take them: those of E2M1 are
+// doubled and larger by 16, those of Nonlinear larger by 128. Sources: OCP Microscaling Formats;
+// ggml-common.h.
 var NumbersOf = [...][16]byte{
 	E2M1:      {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4},
 	Nonlinear: {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241},
@@ -104,8 +106,8 @@ func (l *BlockLayout) readWeights(q *[WeightBlock]int32, sub []uint8, g, nr int)
 	}
 }
 
-// biasShift is how far the sums of A's integers are shifted, since they are for weights that are larger by 128: those of fewer bits are
-// larger by half of their range.
+// biasShift is how far the sums of A's integers are shifted, since they are for weights that are
+// larger by 128: those of fewer bits are larger by half of their range.
 func (l *BlockLayout) biasShift() int {
 	switch l.Codes {
 	case E2M1:

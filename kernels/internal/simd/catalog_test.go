@@ -23,8 +23,8 @@ type tested struct {
 	fn     any
 }
 
-// catalog returns every implementation of every kernel. It is made when tests run: compiled for coverage, Go
-// 1.26 made it before the tables.
+// catalog returns every implementation of every kernel. It is made when tests run: compiled for
+// coverage, Go 1.26 made it before the tables.
 var catalog = sync.OnceValue(func() (all []tested) {
 	for k, list := range implementations {
 		for i := range list {
@@ -39,15 +39,15 @@ func (im tested) runs() bool {
 	return slices.Contains(Supported(), im.ISA) && im.Needs&^features == 0 && (im.Needs&byPermission == 0 || tilesPermitted())
 }
 
-// few selects few sizes: in an emulator, under the race detector, which cannot
-// observe assembly and makes the checks around it slow, and with -short unless the run is made for a tier.
+// few selects few sizes: in an emulator, under the race detector, which cannot observe assembly and
+// makes the checks around it slow, and with -short unless the run is made for a tier.
 func few() bool {
 	return testenv.Emulated() || race.Enabled || testing.Short() && os.Getenv("AVOFORMER_REQUIRE")+os.Getenv("AVOFORMER_REQUIRE_AMX") == ""
 }
 
-// TestCatalog calls every implementation with every length, alignment and
-// distance from unmapped memory that vector code can get wrong, and compares it
-// with the pure-Go twin. A kernel's record describes its arguments.
+// TestCatalog calls every implementation with every length, alignment and distance from unmapped
+// memory that vector code can get wrong, and compares it with the pure-Go twin. A kernel's record
+// describes its arguments.
 func TestCatalog(t *testing.T) {
 	for _, im := range catalog() {
 		t.Run(im.kernel.String()+"/"+im.Name, func(t *testing.T) {
@@ -158,8 +158,8 @@ func cases(im tested) func(yield func(namedCase) bool) {
 	}
 }
 
-// build makes one call. turn chooses the parts that are not swept: the values of
-// scalars, and which operands share memory.
+// build makes one call. turn chooses the parts that are not swept: the values of scalars, and which
+// operands share memory.
 func build(im tested, s shape, at checkasm.Placement, turn int) namedCase {
 	choice := int(uint32(turn) * 2654435761 >> 16) // so that it does not change in step with at
 	c := namedCase{name: s.String()}
@@ -218,8 +218,8 @@ func (o *operand) place(name string, s shape) checkasm.Operand {
 	return p
 }
 
-// share makes the two operands one if their shapes are equal: the first in order
-// holds the second's data if the second is the one that is read.
+// share makes the two operands one if their shapes are equal: the first in order holds the second's
+// data if the second is the one that is read.
 func (c *namedCase) share(pair [2]string) {
 	var at [2]int
 	for i, a := range c.Args {
@@ -241,8 +241,8 @@ func (c *namedCase) share(pair [2]string) {
 	c.name += fmt.Sprintf(" %s=%s", pair[0], pair[1])
 }
 
-// data returns n elements: numbers from -4 to 3, or any bits for integers, which depend
-// only on the name; NaNs and other bait if they must not be read.
+// data returns n elements: numbers from -4 to 3, or any bits for integers, which depend only on the
+// name; NaNs and other bait if they must not be read.
 func data(elem reflect.Type, name string, n int, read bool) any {
 	if elem.Kind() == reflect.Float32 {
 		if read {

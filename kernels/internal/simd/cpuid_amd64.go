@@ -4,11 +4,12 @@ package simd
 
 import "encoding/binary"
 
-// cpuid executes CPUID. x/sys/cpu has the features; what it lacks, the vendor,
-// the model and the caches, is asked for here.
+// cpuid executes CPUID. x/sys/cpu has the features; what it lacks, the vendor, the model and the
+// caches, is asked for here.
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
-// xgetbv is XCR0: what of the processor's state the system saves. HasAVX2 says that the processor has the instruction.
+// xgetbv is XCR0: what of the processor's state the system saves. HasAVX2 says that the processor
+// has the instruction.
 func xgetbv() uint64
 
 // Vendor returns the processor's maker, such as "GenuineIntel" or "AuthenticAMD".
@@ -21,8 +22,8 @@ func Vendor() string {
 	return string(s[:])
 }
 
-// FamilyModel returns the processor's display family and model (Intel SDM volume
-// 2A and AMD APM volume 3, CPUID leaf 1).
+// FamilyModel returns the processor's display family and model (Intel SDM volume 2A and AMD APM
+// volume 3, CPUID leaf 1).
 func FamilyModel() (family, model int) {
 	a, _, _, _ := cpuid(1, 0)
 	family, model = int(a>>8&0xf), int(a>>4&0xf)
@@ -35,9 +36,9 @@ func FamilyModel() (family, model int) {
 	return family, model
 }
 
-// Caches returns the size in bytes of the data or unified cache of each level
-// that one core sees, from CPUID's deterministic cache parameters: leaf 4 on
-// Intel, 0x8000001D on AMD. A level that is not reported is 0.
+// Caches returns the size in bytes of the data or unified cache of each level that one core sees,
+// from CPUID's deterministic cache parameters: leaf 4 on Intel, 0x8000001D on AMD. A level that is
+// not reported is 0.
 func Caches() (sizes [4]int) {
 	leaf, first := uint32(4), uint32(0)
 	if Vendor() == "AuthenticAMD" {

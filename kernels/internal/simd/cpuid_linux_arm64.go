@@ -14,6 +14,6 @@ func Vendor() string { return linuxVendor }
 // FamilyModel is 0 and the processor's part number.
 func FamilyModel() (family, model int) { return 0, linuxPart }
 
-// Caches returns the size in bytes of the data or unified cache of each level that one core sees. A level that is not
-// reported is 0.
+// Caches returns the size in bytes of the data or unified cache of each level that one core sees. A
+// level that is not reported is 0.
 func Caches() (sizes [4]int) { return SystemCaches(os.DirFS("/sys/devices/system/cpu/cpu0")) }

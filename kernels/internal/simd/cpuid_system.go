@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// What systems tell of a processor that programs may not ask themselves. The functions stand here, and not with the
-// one system that they are for, so that tests run everywhere.
+// What systems tell of a processor that programs may not ask themselves. The functions stand here,
+// and not with the one system that they are for, so that tests run everywhere.
 
-// MIDR returns the maker and the part number in the main identification register of arm64, as Linux has it in a folder of
-// a CPU in /sys. The maker is empty where there is none. Source: Arm Architecture Reference Manual, MIDR_EL1.
+// MIDR returns the maker and the part number in the main identification register of arm64, as Linux
+// has it in a folder of a CPU in /sys. The maker is empty where there is none. Source: Arm
+// Architecture Reference Manual, MIDR_EL1.
 func MIDR(cpu fs.FS) (vendor string, part int) {
 	text, err := fs.ReadFile(cpu, "regs/identification/midr_el1")
 	if err != nil {
@@ -24,7 +25,8 @@ func MIDR(cpu fs.FS) (vendor string, part int) {
 	return map[uint64]string{0x41: "ARM", 0x61: "Apple"}[midr>>24&0xff], int(midr >> 4 & 0xfff)
 }
 
-// SystemCaches returns the size in bytes of the data or unified cache of each level in a folder of a CPU in /sys.
+// SystemCaches returns the size in bytes of the data or unified cache of each level in a folder of
+// a CPU in /sys.
 func SystemCaches(cpu fs.FS) (sizes [4]int) {
 	folders, _ := fs.Glob(cpu, "cache/index*")
 	for _, folder := range folders {

@@ -10,11 +10,10 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// TestExpEveryFloat compares ExpVec with math.Exp for each of the 2^32 float32
-// numbers, on every tier: the error is at most 1.5 ULP, including denormal
-// results. Of numbers so small that the result is 1, or so large that it is 0
-// or infinite, it takes every 31st. With -short, and in slow environments, it
-// takes a sample.
+// TestExpEveryFloat compares ExpVec with math.Exp for each of the 2^32 float32 numbers, on every
+// tier: the error is at most 1.5 ULP, including denormal results. Of numbers so small that the
+// result is 1, or so large that it is 0 or infinite, it takes every 31st. With -short, and in slow
+// environments, it takes a sample.
 func TestExpEveryFloat(t *testing.T) {
 	stride := uint64(1)
 	switch {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Features is a set of instruction-set extensions that not all processors of a tier have. Features do not form a chain, as tiers
-// do: each implementation of a kernel names the features that it needs.
+// Features is a set of instruction-set extensions that not all processors of a tier have. Features
+// do not form a chain, as tiers do: each implementation of a kernel names the features that it
+// needs.
 type Features uint32
 
-// The features. Configurations turns them off from the last to the first. So a feature comes after all features that its
-// fallbacks need.
+// The features. Configurations turns them off from the last to the first. So a feature comes after
+// all features that its fallbacks need.
 const (
 	AVX512VNNI      Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
 	F16C                                 // amd64: conversion of float16, in VEX encoding
@@ -35,11 +36,12 @@ func (f Features) names() (names []string) {
 	return names
 }
 
-// features are the features in use: those of the machine, except those that AVOFORMER_CPU turns off.
+// features are the features in use: those of the machine, except those that AVOFORMER_CPU turns
+// off.
 var features = orStop(chooseFeatures(machineFeatures(), os.Getenv("AVOFORMER_CPU")))
 
-// orStop returns a value that the environment decides. An error stops the program with one line: no code could recover from a
-// panic during initialisation, and its stack would not help.
+// orStop returns a value that the environment decides. An error stops the program with one line: no
+// code could recover from a panic during initialisation, and its stack would not help.
 func orStop[T any](value T, err error) T {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,8 +50,9 @@ func orStop[T any](value T, err error) T {
 	return value
 }
 
-// chooseFeatures returns the machine's features without those that off lists, such as "-avx512vnni,-i8mm". The list may have
-// features that the machine lacks. An unknown name is an error: it would silently turn off nothing.
+// chooseFeatures returns the machine's features without those that off lists, such as
+// "-avx512vnni,-i8mm". The list may have features that the machine lacks. An unknown name is an
+// error: it would silently turn off nothing.
 func chooseFeatures(machine Features, off string) (Features, error) {
 	for _, item := range strings.FieldsFunc(off, func(r rune) bool { return r == ',' }) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(item), "-")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestChosen checks the implementation of every kernel for every tier and set of features:
-// it is the first one that these allow.
+// TestChosen checks the implementation of every kernel for every tier and set of features: it is
+// the first one that these allow.
 func TestChosen(t *testing.T) {
 	for on := range Features(1) << len(featureNames) {
 		c := choose(on)
@@ -81,8 +81,8 @@ func TestWrongFeature(t *testing.T) {
 	}
 }
 
-// TestEnvironmentStops: if the environment asks for something that the machine cannot do, a program ends
-// before it begins, with one line and no stack.
+// TestEnvironmentStops: if the environment asks for something that the machine cannot do, a program
+// ends before it begins, with one line and no stack.
 func TestEnvironmentStops(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -105,8 +105,8 @@ func TestEnvironmentStops(t *testing.T) {
 	}
 }
 
-// TestConfigurations: together the configurations run every implementation that
-// the machine can run.
+// TestConfigurations: together the configurations run every implementation that the machine can
+// run.
 func TestConfigurations(t *testing.T) {
 	ran := map[*Implementation]bool{}
 	before := chosen

@@ -11,7 +11,8 @@ func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []floa
 	panelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// panelGeneric multiplies a panel. A few rows share each row of B, and their sums stay in the first-level cache.
+// panelGeneric multiplies a panel. A few rows share each row of B, and their sums stay in the
+// first-level cache.
 func panelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	const height, width = 4, 64
 	var sums [height][width]float32

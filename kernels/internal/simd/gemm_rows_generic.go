@@ -19,8 +19,8 @@ func addRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// transposeRowsGeneric works on blocks of 4 x 4, so that each cache line of
-// either matrix is fetched once.
+// transposeRowsGeneric works on blocks of 4 x 4, so that each cache line of either matrix is
+// fetched once.
 func transposeRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
 	for j := 0; j+4 <= cols; j += 4 {
 		for i := 0; i+4 <= rows; i += 4 {

@@ -11,16 +11,15 @@ type Kernel uint8
 
 func (k Kernel) String() string { return kernelNames[k] }
 
-// Implementation is what callers of a kernel may want to know of one of its
-// implementations.
+// Implementation is what callers of a kernel may want to know of one of its implementations.
 type Implementation struct {
 	Name   string   // the tier and the features that it needs, in lower case
 	ISA    ISA      // the least tier that it runs on
 	Needs  Features // what it needs beyond the tier
 	Width  int      // elements of a vector
 	MR, NR int      // rows and columns of the register tile of products
-	// Elements is how many elements a call may take, so that it is over in 100 µs:
-	// assembly cannot be preempted.
+	// Elements is how many elements a call may take, so that it is over in 100 µs: assembly cannot
+	// be preempted.
 	Elements int
 }
 
@@ -32,9 +31,8 @@ const (
 	isaMask = numISAs - 1
 )
 
-// chosen is for each kernel and tier the place in implementations of the one that
-// runs: the best that the tier and the features allow. It is set at init; only
-// Configuration.Use writes it later.
+// chosen is for each kernel and tier the place in implementations of the one that runs: the best
+// that the tier and the features allow. It is set at init; only Configuration.Use writes it later.
 var chosen = choose(features)
 
 // choose finds the implementations for a set of features.
@@ -63,8 +61,8 @@ func GemmTile(isa ISA) (mr, nr int) {
 	return im.MR, im.NR
 }
 
-// Configuration is a tier and the features in use on it. Tests run on all those of
-// the machine in which some kernel has another implementation.
+// Configuration is a tier and the features in use on it. Tests run on all those of the machine in
+// which some kernel has another implementation.
 type Configuration struct {
 	ISA      ISA
 	Features Features
@@ -79,9 +77,8 @@ func (c Configuration) String() string {
 	return name
 }
 
-// Configurations lists those of this machine: on each tier first the one with all
-// features, then those without one feature after the other, the last one first, as far as that
-// changes something.
+// Configurations lists those of this machine: on each tier first the one with all features, then
+// those without one feature after the other, the last one first, as far as that changes something.
 func Configurations() []Configuration {
 	var all []Configuration
 	for _, isa := range Supported() {
@@ -108,7 +105,8 @@ func neededOn(isa ISA, on Features) (needed Features) {
 	return needed
 }
 
-// Use makes the kernels run in the configuration until restore is called. It must not be called while kernels run.
+// Use makes the kernels run in the configuration until restore is called. It must not be called
+// while kernels run.
 func (c Configuration) Use() (restore func()) {
 	oldChosen, restoreISA := chosen, Use(c.ISA)
 	chosen = choose(c.Features & features)

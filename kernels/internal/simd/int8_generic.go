@@ -2,11 +2,11 @@ package simd
 
 import "math"
 
-// Products of int8 in pure Go. float32(x*y) + z keeps a compiler from fusing the two,
-// which would give other bits.
+// Products of int8 in pure Go. float32(x*y) + z keeps a compiler from fusing the two, which would
+// give other bits.
 
-// QuantizeBlock finds the scale of a block of numbers that become integers of at most 127, NaN
-// if there is a NaN or an infinity, and what they are to be multiplied with.
+// QuantizeBlock finds the scale of a block of numbers that become integers of at most 127, NaN if
+// there is a NaN or an infinity, and what they are to be multiplied with.
 func QuantizeBlock(x []float32) (scale, inverse float32) {
 	var top uint32 // by their bits, infinities and NaNs are above all numbers
 	for _, v := range x {
@@ -16,7 +16,8 @@ func QuantizeBlock(x []float32) (scale, inverse float32) {
 	return float32(largest*(1.0/127)) + (largest - largest), 127 / max(largest, leastTop)
 }
 
-// leastTop is the magnitude below which all numbers of a block become 0; 127 divided by it is far from overflow.
+// leastTop is the magnitude below which all numbers of a block become 0; 127 divided by it is far
+// from overflow.
 const leastTop = 0x1p-100
 
 // QuantizeOne is v*inverse, rounded once, ties to even, as the lowest bits of the sum with
@@ -73,7 +74,8 @@ func quantizeInt16By32Generic(dst []int16, x []float32, rows, cols, filled, ldds
 	quantizeBlocks(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
 }
 
-// int8Begin returns the number that the integer sum of an element of C begins with: start, and what C holds of steps before.
+// int8Begin returns the number that the integer sum of an element of C begins with: start, and what
+// C holds of steps before.
 func int8Begin(start int32, add int, c float32) int32 {
 	if add != 0 {
 		start += int32(math.Float32bits(c))
@@ -81,7 +83,8 @@ func int8Begin(start int32, add int, c float32) int32 {
 	return start
 }
 
-// int8Finish returns the element of C for the sum of column j: with the scales of row and column, and the bias, as far as they are given.
+// int8Finish returns the element of C for the sum of column j: with the scales of row and column,
+// and the bias, as far as they are given.
 func int8Finish(sum int32, scale float32, j int, weight, bias []float32) float32 {
 	if len(weight) == 0 {
 		return math.Float32frombits(uint32(sum))
@@ -124,8 +127,8 @@ func int8OctetsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int
 	int8Panel(8, m, k, nr, a, lda, scale, nil, b, weight, bias, add, c, ldc)
 }
 
-// int8DotsGeneric runs where there is no assembly: two columns at a time, so that
-// an element of A is loaded once for both.
+// int8DotsGeneric runs where there is no assembly: two columns at a time, so that an element of A
+// is loaded once for both.
 func int8DotsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	for i := range m {
 		row := a[i*lda:][:k]
@@ -156,8 +159,8 @@ func rotateBlocks(block int, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// Hadamard is the Walsh-Hadamard transform of x, whose length is a power of two: for distances 1, 2, 4
-// and so on, the sum and the difference of elements that far from each other.
+// Hadamard is the Walsh-Hadamard transform of x, whose length is a power of two: for distances 1,
+// 2, 4 and so on, the sum and the difference of elements that far from each other.
 func Hadamard(x []float32) {
 	for distance := 1; distance < len(x); distance *= 2 {
 		for from := 0; from < len(x); from += 2 * distance {

@@ -14,8 +14,8 @@ type quantized[T int8 | int16] struct {
 	start []int32
 }
 
-// TestQuantize expects the bits of the pure-Go path from every tier, including forms that
-// the drivers use only on some CPUs of the tier.
+// TestQuantize expects the bits of the pure-Go path from every tier, including forms that the
+// drivers use only on some CPUs of the tier.
 func TestQuantize(t *testing.T) {
 	const cols, filled = 139, 160 // the last block is partial
 	const wholeCols, wholeFilled = 160, 192
@@ -52,15 +52,14 @@ func TestQuantize(t *testing.T) {
 	}
 }
 
-// quantizeSpecials has the values that make a scale NaN, and
-// quantizeDenormals is the number of small rows of quantizeInputs.
+// quantizeSpecials has the values that make a scale NaN, and quantizeDenormals is the number of
+// small rows of quantizeInputs.
 var quantizeSpecials = [...]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
 
 const quantizeDenormals = 60
 
-// quantizeInputs returns rows of every kind: with the largest element of a block at each
-// place in turn, so small that all elements become 0, and with a NaN or an infinity in the
-// first block.
+// quantizeInputs returns rows of every kind: with the largest element of a block at each place in
+// turn, so small that all elements become 0, and with a NaN or an infinity in the first block.
 func quantizeInputs(cols int) (x []float32) {
 	for p := range cols {
 		for j := range cols {
@@ -82,8 +81,8 @@ func quantizeInputs(cols int) (x []float32) {
 	return x
 }
 
-// sameQuantized compares a tier with the pure-Go path. If the scale of a block is NaN,
-// its integers may have any value.
+// sameQuantized compares a tier with the pure-Go path. If the scale of a block is NaN, its integers
+// may have any value.
 func sameQuantized[T int8 | int16](t *testing.T, isa ISA, run func(isa ISA) quantized[T], rows, filled, block int) {
 	got, want := run(isa), run(Generic)
 	nans := 0
@@ -122,8 +121,8 @@ func sameQuantized[T int8 | int16](t *testing.T, isa ISA, run func(isa ISA) quan
 	}
 }
 
-// TestBFloat16Rows: every tier rounds rows as the plain loop does, and clears the padding. Products call it
-// only if the machine has tiles.
+// TestBFloat16Rows: every tier rounds rows as the plain loop does, and clears the padding. Products
+// call it only if the machine has tiles.
 func TestBFloat16Rows(t *testing.T) {
 	const rows, cols, filled, lddst, ldx = 3, 43, 64, 70, 45
 	r := rand.New(rand.NewPCG(7, 8))

@@ -11,8 +11,8 @@ import (
 
 // machineISAs lists the vector tiers of this machine, in ascending order.
 //
-// cpu.X86.HasAVX512 means the foundation alone, and HasFMA does not ask whether
-// the operating system saves the registers, which HasAVX2 does.
+// cpu.X86.HasAVX512 means the foundation alone, and HasFMA does not ask whether the operating
+// system saves the registers, which HasAVX2 does.
 func machineISAs() []ISA {
 	var isas []ISA
 	x := &cpu.X86
@@ -40,8 +40,8 @@ func machineFeatures() (f Features) {
 	return f
 }
 
-// savesTiles reports whether the system can save tiles for programs that ask for it, as askForTiles does on Linux.
-// Package x/sys/cpu does not report it.
+// savesTiles reports whether the system can save tiles for programs that ask for it, as askForTiles
+// does on Linux. Package x/sys/cpu does not report it.
 func savesTiles() bool {
 	const config, data = 1 << 17, 1 << 18
 	return runtime.GOOS == "linux" && xgetbv()&(config|data) == config|data
@@ -49,13 +49,12 @@ func savesTiles() bool {
 
 // preferred returns the tier to run on by default: the widest, with one exception.
 //
-// Intel's first AVX-512 servers (family 6, model 0x55: Skylake-SP, Cascade Lake,
-// Cooper Lake) lower the clock of a core for some milliseconds after heavy
-// 512-bit work. A Go program runs everything on the same cores, so the rest of
-// it would pay; AVX2 is the default there, and AVOFORMER_ISA=avx512 is for
-// programs that do little else than multiply matrices. Later Intel servers
-// hardly change their clock, and Zen 4, which splits 512-bit operations in two,
-// gains from the registers, the opmasks and half as many instructions.
+// Intel's first AVX-512 servers (family 6, model 0x55: Skylake-SP, Cascade Lake, Cooper Lake) lower
+// the clock of a core for some milliseconds after heavy 512-bit work. A Go program runs everything
+// on the same cores, so the rest of it would pay; AVX2 is the default there, and
+// AVOFORMER_ISA=avx512 is for programs that do little else than multiply matrices. Later Intel
+// servers hardly change their clock, and Zen 4, which splits 512-bit operations in two, gains from
+// the registers, the opmasks and half as many instructions.
 func preferred(supported []ISA) ISA {
 	if family, model := FamilyModel(); Vendor() == "GenuineIntel" && family == 6 && model == 0x55 &&
 		slices.Contains(supported, AVX2) {

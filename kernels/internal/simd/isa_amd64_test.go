@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestCPUID compares what CPUID says with what the operating system says, where
-// Linux says it.
+// TestCPUID compares what CPUID says with what the operating system says, where Linux says it.
 func TestCPUID(t *testing.T) {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

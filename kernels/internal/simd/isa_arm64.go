@@ -4,8 +4,8 @@ package simd
 
 import "golang.org/x/sys/cpu"
 
-// machineISAs lists the vector tiers of this machine: Advanced SIMD is part of
-// every arm64 that Go runs on.
+// machineISAs lists the vector tiers of this machine: Advanced SIMD is part of every arm64 that Go
+// runs on.
 func machineISAs() []ISA { return []ISA{NEON} }
 
 // machineFeatures are those of this machine, as far as the system tells.

@@ -20,14 +20,16 @@ func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps fl
 	return 0
 }
 
-// normalise is the last step of LayerNorm: elements less mean, times inverse, plus shift, then weight and bias.
+// normalise is the last step of LayerNorm: elements less mean, times inverse, plus shift, then
+// weight and bias.
 func normalise(dst, x, weight, bias []float32, mean, inverse, shift float32) {
 	for i, v := range x {
 		dst[i] = order.FMA(order.FMA(v-mean, inverse, shift), weight[i], bias[i])
 	}
 }
 
-// usualDeviation returns a number near the mean of a row, the mean of the differences from it, and the variance.
+// usualDeviation returns a number near the mean of a row, the mean of the differences from it, and
+// the variance.
 func usualDeviation(x []float32) (mean, off, variance float32) {
 	mean = guessOfMean(x)
 	off, variance = deviation(x, 1, 0-mean, 1)
@@ -47,8 +49,9 @@ func guessOfMean(x []float32) float32 {
 	return order.Sum(x[:n]) * (1. / n)
 }
 
-// deviation returns the mean of the differences from a mean, whose negative it gets, and the variance about the mean that this makes.
-// Elements are multiplied by down before, and differences by more.
+// deviation returns the mean of the differences from a mean, whose negative it gets, and the
+// variance about the mean that this makes. Elements are multiplied by down before, and differences
+// by more.
 func deviation(x []float32, down, mean, more float32) (off, variance float32) {
 	var rest, square order.Sums
 	for i, v := range x {
@@ -65,9 +68,10 @@ func deviation(x []float32, down, mean, more float32) (off, variance float32) {
 	return off, order.FMA(-off, off, square.Total()/n)
 }
 
-// FarLayerNorm normalises one row whose variance, with eps, is far from usual, where kernels stop. It begins with the first element as
-// the mean and improves it once. Where differences from the mean may be infinite, it does not subtract the mean before the division: the
-// mean is no more than two times the root of the length deviations there.
+// FarLayerNorm normalises one row whose variance, with eps, is far from usual, where kernels stop.
+// It begins with the first element as the mean and improves it once. Where differences from the
+// mean may be infinite, it does not subtract the mean before the division: the mean is no more than
+// two times the root of the length deviations there.
 func FarLayerNorm(dst, x, weight, bias []float32, eps float32) {
 	_, _, variance := usualDeviation(x)
 	down, more := order.FarFactors(variance + eps)

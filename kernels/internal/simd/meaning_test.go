@@ -10,8 +10,8 @@ import (
 
 // Tests of the results of single kernels, in addition to the comparison with their twins.
 
-// TestAttnSoftmaxLowest has only the lowest finite float32 in a row, which
-// is more than the -Inf that a maximum starts with.
+// TestAttnSoftmaxLowest has only the lowest finite float32 in a row, which is more than the -Inf
+// that a maximum starts with.
 func TestAttnSoftmaxLowest(t *testing.T) {
 	for _, im := range catalog() {
 		if im.kernel != KernelAttnSoftmax || !im.runs() {
@@ -32,9 +32,8 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 	}
 }
 
-// TestAttnSoftmax takes tile after tile, so that some tiles change the maxima
-// and others do not, with rows of whole vectors and with tails, and compares
-// with float64.
+// TestAttnSoftmax takes tile after tile, so that some tiles change the maxima and others do not,
+// with rows of whole vectors and with tails, and compares with float64.
 func TestAttnSoftmax(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	for _, im := range catalog() {
@@ -87,8 +86,8 @@ func TestAttnSoftmax(t *testing.T) {
 	}
 }
 
-// TestFinish compares the epilogues with the elementwise functions of the same
-// tier: they are one source, and the elementwise functions are held to tight bounds.
+// TestFinish compares the epilogues with the elementwise functions of the same tier: they are one
+// source, and the elementwise functions are held to tight bounds.
 func TestFinish(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))
 	elementwise := map[Kernel]Kernel{KernelFinishReLU: KernelReLUVec, KernelFinishGELU: KernelGELUVec,

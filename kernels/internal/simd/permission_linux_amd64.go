@@ -4,9 +4,10 @@ package simd
 
 import "syscall"
 
-// askForTiles asks Linux for the state of tiles, for the whole process. Kernels before 5.16, and sandboxes, refuse, and so
-// does any kernel where a thread has an alternative signal stack on which the larger frame has no room: those of Go have it.
-// Source: Documentation/arch/x86/xstate.rst of Linux.
+// askForTiles asks Linux for the state of tiles, for the whole process. Kernels before 5.16, and
+// sandboxes, refuse, and so does any kernel where a thread has an alternative signal stack on which
+// the larger frame has no room: those of Go have it. Source: Documentation/arch/x86/xstate.rst of
+// Linux.
 func askForTiles() bool {
 	const archPrctl, requestPermission, tileData = 158, 0x1023, 18
 	_, _, err := syscall.RawSyscall(archPrctl, requestPermission, tileData, 0)

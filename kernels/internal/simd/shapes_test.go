@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/internal/checkasm"
 )
 
-// shape has the value of each size and stride of a call, and of width, mr and nr
-// of the implementation.
+// shape has the value of each size and stride of a call, and of width, mr and nr of the
+// implementation.
 type shape map[string]int
 
 func (s shape) String() string {
@@ -91,9 +91,9 @@ func constants(im tested) shape {
 	return shape{"width": im.Width, "mr": im.MR, "nr": im.NR}
 }
 
-// withStrides chooses the strides that shapes leave open: in every other case rows are
-// adjacent; in the other cases there are gaps, of a different size for each operand. Strides
-// that may be 0 are sometimes 0.
+// withStrides chooses the strides that shapes leave open: in every other case rows are adjacent; in
+// the other cases there are gaps, of a different size for each operand. Strides that may be 0 are
+// sometimes 0.
 func withStrides(k Kernel, all []shape) []shape {
 	for i, s := range all {
 		for j, p := range records[k].params {
@@ -118,8 +118,8 @@ func withStrides(k Kernel, all []shape) []shape {
 
 // The functions of records that list sizes.
 
-// vectorLengths has every length to four vectors and three elements, and the
-// edges of loops unrolled more than that.
+// vectorLengths has every length to four vectors and three elements, and the edges of loops
+// unrolled more than that.
 func vectorLengths(s shape) []int {
 	w := max(s["width"], 4)
 	if few() {
@@ -128,8 +128,8 @@ func vectorLengths(s shape) []int {
 	return checkasm.Lengths(w, 6*w, 8*w, 16*w)
 }
 
-// rowLengths is vectorLengths plus, if rows may be taken in aligned vectors, rows long
-// enough for that.
+// rowLengths is vectorLengths plus, if rows may be taken in aligned vectors, rows long enough for
+// that.
 func rowLengths(s shape) []int {
 	lengths := vectorLengths(s)
 	if s["width"] == 16 {
@@ -181,8 +181,7 @@ func panelShapes(im tested) (all []shape) {
 	return withStrides(im.kernel, all)
 }
 
-// nearShapes has every height up to more than two tiles, and every width up
-// to more than one.
+// nearShapes has every height up to more than two tiles, and every width up to more than one.
 func nearShapes(im tested) (all []shape) {
 	for m := 1; m < 2*im.MR+3; m++ {
 		for n := 1; n <= 4*im.Width+1; n++ {
@@ -275,8 +274,8 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelAttnFew:            func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
 }
 
-// bfloat16Contents has numbers of many magnitudes, the smallest of which have denormal products and sums, and
-// denormal and special numbers.
+// bfloat16Contents has numbers of many magnitudes, the smallest of which have denormal products and
+// sums, and denormal and special numbers.
 func bfloat16Contents(o *checkasm.Operand, _ shape) {
 	data, ok := o.Data.([]uint16)
 	if !ok {
@@ -299,7 +298,8 @@ func bfloat16Contents(o *checkasm.Operand, _ shape) {
 	}
 }
 
-// pairContents is bfloat16Contents, with sums around the smallest normal number if there are few steps.
+// pairContents is bfloat16Contents, with sums around the smallest normal number if there are few
+// steps.
 func pairContents(o *checkasm.Operand, s shape) {
 	bfloat16Contents(o, s)
 	if data, ok := o.Data.([]uint16); ok && s["k"] == 8 {
@@ -310,8 +310,8 @@ func pairContents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// blocks8Contents makes the sum of each block of A 5, for which sums start with -640: kernels
-// that multiply signed bytes need not read it.
+// blocks8Contents makes the sum of each block of A 5, for which sums start with -640: kernels that
+// multiply signed bytes need not read it.
 func blocks8Contents(o *checkasm.Operand, s shape) {
 	switch data := o.Data.(type) {
 	case []int8:
@@ -332,8 +332,8 @@ func blocks8Contents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// halfContents sets elements of 16 bits to numbers up to 2 and their negatives, as
-// binary16 and as bfloat16: sums of arbitrary numbers would overflow.
+// halfContents sets elements of 16 bits to numbers up to 2 and their negatives, as binary16 and as
+// bfloat16: sums of arbitrary numbers would overflow.
 func halfContents(o *checkasm.Operand, _ shape) {
 	data, _ := o.Data.([]uint16)
 	for i, bits := range data {
@@ -341,8 +341,8 @@ func halfContents(o *checkasm.Operand, _ shape) {
 	}
 }
 
-// headContents hides some keys: all keys of query 2, and those past the last key. The rows
-// of the bias belong to keys or to queries.
+// headContents hides some keys: all keys of query 2, and those past the last key. The rows of the
+// bias belong to keys or to queries.
 func headContents(o *checkasm.Operand, s shape, ofKeys bool) {
 	data, _ := o.Data.([]float32)
 	if o.Name == "bias" {
@@ -382,8 +382,8 @@ func int8Contents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// wordContents fills C with NaN if it must not be read. Sums of any words wrap around
-// in the same way.
+// wordContents fills C with NaN if it must not be read. Sums of any words wrap around in the same
+// way.
 func wordContents(o *checkasm.Operand, s shape) {
 	if data, ok := o.Data.([]float32); ok && o.Name == "c" && s["add"] == 0 {
 		for i := range data {
@@ -392,8 +392,8 @@ func wordContents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// int8Heights has tiles of every height with the scales of the columns and the bias, without
-// the bias, and without both.
+// int8Heights has tiles of every height with the scales of the columns and the bias, without the
+// bias, and without both.
 func int8Heights(im tested) (all []shape) {
 	for m := 1; m <= 7; m++ {
 		for empty := range 3 {

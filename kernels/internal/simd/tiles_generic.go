@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-// Products by tiles, and of bfloat16 by vectors, in pure Go; see asm/kernel/tiles.go and gemm_bfloat16.go.
+// Products by tiles, and of bfloat16 by vectors, in pure Go; see asm/kernel/tiles.go and
+// gemm_bfloat16.go.
 
 func int8TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, _ []int32, c []float32, ldc int) {
 	for i := range m {

@@ -11,16 +11,15 @@ import (
 // mostSets is the most that a first-level cache of the records has.
 const mostSets = 256
 
-// Crowd reports whether some rows ld elements apart crowd each other out of the
-// cache: if more share a set than it has ways, for which they have to span more than all ways.
+// Crowd reports whether some rows ld elements apart crowd each other out of the cache: if more
+// share a set than it has ways, for which they have to span more than all ways.
 func Crowd(ld, rows int) bool {
 	way := Used.Sets * (line / element) // elements
 	return rows > Used.Ways && rows*ld > Used.Ways*way && aliases(ld, rows) > Used.Ways
 }
 
-// aliases returns how many lines of some rows ld elements apart share a set of the
-// first-level cache at the most: one of each if the rows are about as far apart as its
-// sets span.
+// aliases returns how many lines of some rows ld elements apart share a set of the first-level
+// cache at the most: one of each if the rows are about as far apart as its sets span.
 func aliases(ld, rows int) int {
 	if ld > 0 && ld%16 == 0 {
 		return Sharing(ld/16, rows, Used.Sets)
@@ -40,16 +39,16 @@ func aliases(ld, rows int) int {
 	return int(most)
 }
 
-// Sharing returns how many of some rows, which are whole lines apart, share a set of a cache with so
-// many sets at the most.
+// Sharing returns how many of some rows, which are whole lines apart, share a set of a cache with
+// so many sets at the most.
 func Sharing(lines, rows, sets int) int {
 	apart := max(sets>>bits.TrailingZeros(uint(lines)), 1)
 	return (rows + apart - 1) / apart
 }
 
-// CrowdsFar reports whether the rows of a B in place push each other out of the second-level cache, so
-// that a second tile would find nothing there, nor a panel what was fetched during the one before.
-// LinesWays is half of that cache's ways.
+// CrowdsFar reports whether the rows of a B in place push each other out of the second-level cache,
+// so that a second tile would find nothing there, nor a panel what was fetched during the one
+// before. LinesWays is half of that cache's ways.
 func CrowdsFar(k, ldb int) bool {
 	size := &Used.Gemm
 	return ldb%16 == 0 && Sharing(ldb/16, min(k, order.Stretch), size.LinesSets) > 2*size.LinesWays

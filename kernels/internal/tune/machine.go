@@ -4,6 +4,6 @@ package tune
 
 const element, line = 4, 64 // bytes of a float32 and of a cache line
 
-// TwoLines reports whether a row of a panel of nr columns is two cache lines, which come together from
-// further away.
+// TwoLines reports whether a row of a panel of nr columns is two cache lines, which come together
+// from further away.
 func TwoLines(nr int) bool { return nr >= 2*line/element }

@@ -8,8 +8,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// TestRecords expects the figures of each family, and those derived from caches of many sizes, to have the
-// relations in their comments. Only a measurement can show whether a figure is the best one.
+// TestRecords expects the figures of each family, and those derived from caches of many sizes, to
+// have the relations in their comments. Only a measurement can show whether a figure is the best
+// one.
 func TestRecords(t *testing.T) {
 	for _, f := range families {
 		for _, p := range unfit(f.tuning) {

@@ -7,20 +7,23 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
-// Rows of A and columns of B are balanced before they become int8: element p of a row is multiplied by a factor, and element p of
-// a column is divided by it. That does not change the product. A layer whose inputs have a few channels that are far larger than
-// the rest has small weights for them. The roundings of rows and columns together are smallest if both have an equal share of
-// each channel, so the factor is the square root of the channel's magnitude in B, relative to that of all channels.
+// Rows of A and columns of B are balanced before they become int8: element p of a row is multiplied
+// by a factor, and element p of a column is divided by it. That does not change the product. A
+// layer whose inputs have a few channels that are far larger than the rest has small weights for
+// them. The roundings of rows and columns together are smallest if both have an equal share of each
+// channel, so the factor is the square root of the channel's magnitude in B, relative to that of
+// all channels.
 
-// balanceColumns is the number of columns of B that PackRows samples for the magnitudes of channels. It samples all if there are
-// fewer.
+// balanceColumns is the number of columns of B that PackRows samples for the magnitudes of
+// channels. It samples all if there are fewer.
 const balanceColumns = 256
 
-// balanceMost limits the ratio of a channel's mean square to that of all channels, and the inverse ratio. Factors are from 1/16
-// to 16.
+// balanceMost limits the ratio of a channel's mean square to that of all channels, and the inverse
+// ratio. Factors are from 1/16 to 16.
 const balanceMost = 1 << 16
 
-// SampleStep returns the distance of the columns that PackRows samples: columns 0, step, 2*step and so on.
+// SampleStep returns the distance of the columns that PackRows samples: columns 0, step, 2*step and
+// so on.
 func (p *Matrix) SampleStep() int { return max(1, p.N/balanceColumns) }
 
 // by returns the factors of the elements of a row of A.
@@ -29,8 +32,8 @@ func (p *Matrix) by() []float32 {
 	return mem.Floats(p.Data[at:][:4*rotatedLen(p.K)])
 }
 
-// By returns the factors by which the elements of a row of A are multiplied before they are rotated. It is nil in formats that do
-// not rotate rows.
+// By returns the factors by which the elements of a row of A are multiplied before they are
+// rotated. It is nil in formats that do not rotate rows.
 func (p *Matrix) By() []float32 {
 	if !p.Record.Kind.columnScales() {
 		return nil
@@ -51,7 +54,8 @@ func (p *Matrix) unbalanced() {
 	}
 }
 
-// Balance finds the factors from some columns of B, K elements each. It must be called before columns are packed.
+// Balance finds the factors from some columns of B, K elements each. It must be called before
+// columns are packed.
 func (p *Matrix) Balance(columns []float32) {
 	if !p.Record.Kind.columnScales() || p.K == 0 || p.N == 0 {
 		return
@@ -73,7 +77,8 @@ func (p *Matrix) Balance(columns []float32) {
 	}
 }
 
-// balanceRatio returns a channel's mean square divided by that of all channels, or 1 if that is not a number.
+// balanceRatio returns a channel's mean square divided by that of all channels, or 1 if that is not
+// a number.
 func balanceRatio(square, all float64) float64 {
 	ratio := square / all
 	if math.IsNaN(ratio) || math.IsInf(all, 0) {

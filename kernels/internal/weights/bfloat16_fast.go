@@ -9,17 +9,17 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products of bfloat16 with instructions for them: tiles, or pairs in vectors. Two steps of a column lie side
-// by side in a panel, and rows of A are converted to bfloat16 in the call. An element of C has the bits that
-// simd.BFloat16Tiles or simd.BFloat16Pairs defines, for any number of rows and threads. These two kernels sum
-// in different orders.
+// Products of bfloat16 with instructions for them: tiles, or pairs in vectors. Two steps of a
+// column lie side by side in a panel, and rows of A are converted to bfloat16 in the call. An
+// element of C has the bits that simd.BFloat16Tiles or simd.BFloat16Pairs defines, for any number
+// of rows and threads. These two kernels sum in different orders.
 
-// pairSteps is the number of steps of k that a tile of bfloat16 holds. Rows of A and panels are padded with
-// zeros to a multiple of it.
+// pairSteps is the number of steps of k that a tile of bfloat16 holds. Rows of A and panels are
+// padded with zeros to a multiple of it.
 const pairSteps = tileDepth / 2
 
-// fastFormat completes the record of BF16Fast. If the machine has no such instruction, or if the system
-// refuses tiles and there are no pairs, it is the record of BF16.
+// fastFormat completes the record of BF16Fast. If the machine has no such instruction, or if the
+// system refuses tiles and there are no pairs, it is the record of BF16.
 func fastFormat(r *Record) {
 	isa, nr := r.ISA, r.NR
 	switch {

@@ -15,12 +15,12 @@ func (r *RoundedRows) Round(b *Matrix, a []float32, lda, m int) {
 	r.round(b.Record.ISA, a, lda, m, b.K, line*lines)
 }
 
-// streamRows is the number of rows up to which a product takes no longer than the hardware's prefetching,
-// which reads panels as one stream.
+// streamRows is the number of rows up to which a product takes no longer than the hardware's
+// prefetching, which reads panels as one stream.
 const streamRows = 3
 
-// Multiply sets c, with rows ldc apart, to the products of the first m of the rows and n columns from column
-// j on, in whole panels.
+// Multiply sets c, with rows ldc apart, to the products of the first m of the rows and n columns
+// from column j on, in whole panels.
 func (r *RoundedRows) Multiply(b *Matrix, j, m, n int, c []float32, ldc int) {
 	f, k := b.Record, filledPairs(b.K)
 	halves := mem.Halves(mem.Bytes(r.pairs))

@@ -9,24 +9,27 @@ import (
 
 // Packed weights in blocks, with the blocks of GGUF files.
 //
-// A panel's block holds one block of each of its columns. It begins with the columns' scales: 16-bit numbers, or 8-bit
-// exponents of 2. Minima follow, or the scales of minima, in formats that have them. Then come sub-blocks of
-// simd.WeightBlock elements. Each has the scales of its groups, one byte per column, then their minima, and then the
-// weights as unsigned integers, four of a column side by side:
+// A panel's block holds one block of each of its columns. It begins with the columns' scales:
+// 16-bit numbers, or 8-bit exponents of 2. Minima follow, or the scales of minima, in formats that
+// have them. Then come sub-blocks of simd.WeightBlock elements. Each has the scales of its groups,
+// one byte per column, then their minima, and then the weights as unsigned integers, four of a
+// column side by side:
 //
 //   - 8 bits: one byte per element, in order.
 //   - 4 bits: the lower half of a byte has element i, the upper half element i+16.
-//   - 5 bits: the lower 4 bits as above. Then bytes with the fifth bits of elements i, i+4, i+8, ... i+28.
-//   - 6 bits: the two halves of the sub-block one after the other. In each half, bytes with the lower 4 bits of elements i and
-//     i+8, and then bytes with the upper 2 bits of elements i, i+4, i+8 and i+12.
-//   - 3 bits: for each half of the sub-block, bytes with the lower 2 bits of elements i, i+4, i+8 and i+12. Then bytes with the
-//     third bits of elements i, i+4, ... i+28.
+//   - 5 bits: the lower 4 bits as above. Then bytes with the fifth bits of elements i, i+4, i+8,
+//     ... i+28.
+//   - 6 bits: the two halves of the sub-block one after the other. In each half, bytes with the
+//     lower 4 bits of elements i and i+8, and then bytes with the upper 2 bits of elements i, i+4,
+//     i+8 and i+12.
+//   - 3 bits: for each half of the sub-block, bytes with the lower 2 bits of elements i, i+4, i+8
+//     and i+12. Then bytes with the third bits of elements i, i+4, ... i+28.
 //
-// Rows of A become integers too, in blocks of 32 elements, or of 16 in formats with groups of 16. An element of C has the
-// same bits as that of ref.GemmBlocks.
+// Rows of A become integers too, in blocks of 32 elements, or of 16 in formats with groups of 16.
+// An element of C has the same bits as that of ref.GemmBlocks.
 
-// blocksFormat completes the record of a format in blocks. Packing leaves unused columns of a panel as they are: zero, scales
-// included.
+// blocksFormat completes the record of a format in blocks. Packing leaves unused columns of a panel
+// as they are: zero, scales included.
 func blocksFormat(f *Record) {
 	l := blockLayouts[f.Format]
 	f.blocks, f.Steps = l, l.Elements

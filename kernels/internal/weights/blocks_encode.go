@@ -2,8 +2,8 @@ package weights
 
 import "encoding/binary"
 
-// Conversion of blocks to the bytes that GGUF files have, which blocks_repack.go reads. Bits of 8 elements move at a time, in words whose bytes
-// are elements.
+// Conversion of blocks to the bytes that GGUF files have, which blocks_repack.go reads. Bits of 8
+// elements move at a time, in words whose bytes are elements.
 
 const (
 	eachOnes   = 0x0101010101010101
@@ -14,7 +14,8 @@ const (
 func word(q []byte, i int) uint64       { return binary.LittleEndian.Uint64(q[i:]) }
 func putWord(b []byte, i int, v uint64) { binary.LittleEndian.PutUint64(b[i:], v) }
 
-// join sets b to bits of elements side by side: those of mask of the elements of q shifted right, of parts of q as long as b.
+// join sets b to bits of elements side by side: those of mask of the elements of q shifted right,
+// of parts of q as long as b.
 func join(b, q []byte, shift int, mask uint64, bits, parts int) {
 	for i := 0; i < len(b); i += 8 {
 		var v uint64
@@ -32,7 +33,8 @@ func encodeQ8_0(b []byte, c *blockColumn) {
 	}
 }
 
-// encodeHalves sets b to the lower 4 bits of 32 elements: the first 16 in the lower halves of the bytes, the rest in the upper.
+// encodeHalves sets b to the lower 4 bits of 32 elements: the first 16 in the lower halves of the
+// bytes, the rest in the upper.
 func encodeHalves(b []byte, c *blockColumn) { join(b[:16], c.q[:], 0, eachLow, 4, 2) }
 
 func encodeQ4_0(b []byte, c *blockColumn) {
@@ -47,7 +49,8 @@ func encodeQ4_1(b []byte, c *blockColumn) {
 	encodeHalves(b[4:], c)
 }
 
-// encodeFifths sets b to a word whose bit i is the fifth bit of element i, and to the lower 4 bits of the elements.
+// encodeFifths sets b to a word whose bit i is the fifth bit of element i, and to the lower 4 bits
+// of the elements.
 func encodeFifths(b []byte, c *blockColumn) {
 	var high uint32
 	for i := 0; i < 32; i += 8 {
@@ -105,8 +108,8 @@ func encodeMXFP4(b []byte, c *blockColumn) {
 	encodeHalves(b[1:], c)
 }
 
-// encodeIQ4_XS writes scales of 6 bits, larger by 32: the lower 4 bits of two groups in a byte, the upper 2
-// bits of all groups in a word before these bytes.
+// encodeIQ4_XS writes scales of 6 bits, larger by 32: the lower 4 bits of two groups in a byte, the
+// upper 2 bits of all groups in a word before these bytes.
 func encodeIQ4_XS(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)
 	var high uint16
@@ -121,8 +124,8 @@ func encodeIQ4_XS(b []byte, c *blockColumn) {
 	}
 }
 
-// encodeQ3_K writes third bits, lower 2 bits, and scales of 6 bits, larger by 32: the lower 4 bits of groups
-// g and g+8 in a byte, and the upper 2 bits of groups g, g+4, g+8 and g+12 in a byte.
+// encodeQ3_K writes third bits, lower 2 bits, and scales of 6 bits, larger by 32: the lower 4 bits
+// of groups g and g+8 in a byte, and the upper 2 bits of groups g, g+4, g+8 and g+12 in a byte.
 func encodeQ3_K(b []byte, c *blockColumn) {
 	join(b[:32], c.q[:], 2, eachOnes, 1, 8)
 	for part := range 2 {

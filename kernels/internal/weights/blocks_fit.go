@@ -8,8 +8,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Conversion of float32 to blocks whose scales a search chooses: those with scales of groups, and those of unevenly spaced numbers. fit.go has
-// the search in a group, and blocks_minima.go the formats with minima.
+// Conversion of float32 to blocks whose scales a search chooses: those with scales of groups, and
+// those of unevenly spaced numbers. fit.go has the search in a group, and blocks_minima.go the
+// formats with minima.
 
 // grid has the numbers that codes stand for, from -128 to 127.
 type grid struct {
@@ -40,7 +41,8 @@ type levels struct {
 	low, high float32
 	grid      *grid // numbers in place of integers, or nil
 	to        sweep // numbers that the largest magnitude is mapped to
-	// The scale of a group is an integer from lowest to highest. For numbers of a grid, neighbours of a scale of at most coarse are tried too.
+	// The scale of a group is an integer from lowest to highest. For numbers of a grid, neighbours
+	// of a scale of at most coarse are tried too.
 	lowest, highest, coarse float64
 	nearest                 bool        // without importance it is the nearest one: others gain little
 	zeros                   blockColumn // what llama.cpp makes of zeros, except for codes
@@ -64,7 +66,8 @@ func (g *grid) code(x, inverse float32) byte {
 	return g.nearest[min(max(int32(float32(x*inverse)*2+256), 0), 511)]
 }
 
-// sums returns those of the numbers of the grid that are nearest to the numbers of a group divided by scale.
+// sums returns those of the numbers of the grid that are nearest to the numbers of a group divided
+// by scale.
 func (g *grid) sums(of *fitGroup, scale float64) sums {
 	inverse := inverseOf(scale)
 	var qx, qq float32
@@ -78,7 +81,8 @@ func (g *grid) sums(of *fitGroup, scale float64) sums {
 	return sums{qx: float64(qx), qq: float64(qq)}
 }
 
-// gridScales is the number of scales that are tried for numbers of a grid, with the largest magnitude at each of its ends.
+// gridScales is the number of scales that are tried for numbers of a grid, with the largest
+// magnitude at each of its ends.
 const gridScales = 9
 
 // fit returns the best scale of a group.
@@ -198,8 +202,8 @@ func (l *levels) roundNear(q []byte, g *fitGroup, scale float64) (s sums) {
 	return sums{qx: float64(qx), qq: float64(qq)}
 }
 
-// unitOf returns what scales are best multiples of. The largest one becomes one of the largest integers of either sign: the one that leaves
-// the least squares of distances to integers.
+// unitOf returns what scales are best multiples of. The largest one becomes one of the largest
+// integers of either sign: the one that leaves the least squares of distances to integers.
 func (l *levels) unitOf(scales []float64, largest float64) (best float64) {
 	best = nearest16(largest / l.lowest)
 	least := math.Inf(1)

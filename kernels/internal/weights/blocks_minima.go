@@ -103,7 +103,8 @@ func quantizeGroups(c *quantizer, x []float32, high float32, to *sweep) {
 	}
 }
 
-// refine chooses the scale and the minimum of group i, and returns the sums of its integers and the error.
+// refine chooses the scale and the minimum of group i, and returns the sums of its integers and the
+// error.
 func (b *affineBlock) refine(s *search, g *fitGroup, i int, step, depth float64, high float32) (best sums, leastError float64) {
 	const scales, trials = 8, 16
 	d, dmin := b.d/g.unit, b.dmin/g.unit

@@ -10,8 +10,8 @@ import (
 
 // Conversion of float32 to blocks.
 
-// Bytes of q8_0, q4_0, q4_1, q5_0 and q5_1 are those of llama.cpp, so that hashes of files can be compared: ggml-quants.c defines the order of
-// the roundings. Each operation rounds to float32.
+// Bytes of q8_0, q4_0, q4_1, q5_0 and q5_1 are those of llama.cpp, so that hashes of files can be
+// compared: ggml-quants.c defines the order of the roundings. Each operation rounds to float32.
 
 // quantizeQ8_0 scales by the largest magnitude divided by 127, and rounds halves away from zero.
 func quantizeQ8_0(c *quantizer, x []float32) {
@@ -31,8 +31,8 @@ func quantizeQ8_0(c *quantizer, x []float32) {
 	}
 }
 
-// quantizeQ4_0 and quantizeQ5_0 scale by the number of the largest magnitude divided by -8 or -16. That number is exact whatever
-// its sign. The scale of zeros is -0.
+// quantizeQ4_0 and quantizeQ5_0 scale by the number of the largest magnitude divided by -8 or -16.
+// That number is exact whatever its sign. The scale of zeros is -0.
 func quantizeQ4_0(c *quantizer, x []float32) { quantizeAround(c, x, 8, &sweepQ4_0) }
 func quantizeQ5_0(c *quantizer, x []float32) { quantizeAround(c, x, 16, &sweepQ5_0) }
 
@@ -86,7 +86,8 @@ func quantizeAbove(c *quantizer, x []float32, levels float32, to *sweep) {
 	}
 }
 
-// endsOf returns the least and the largest number; of two zeros it is the first. nan is NaN if x has a NaN or an infinity, and otherwise 0.
+// endsOf returns the least and the largest number; of two zeros it is the first. nan is NaN if x
+// has a NaN or an infinity, and otherwise 0.
 func endsOf(x []float32) (low, high, nan float32) {
 	least, most := orderedEnds(x)
 	low, high = inOrder(least), inOrder(most)
@@ -104,7 +105,8 @@ func endsOf(x []float32) (low, high, nan float32) {
 	return low, high, nan
 }
 
-// fitAround and fitAboveLeast are the quantizers of q4_0 and q5_0, and of q4_1 and q5_1, for elements with weights of importance.
+// fitAround and fitAboveLeast are the quantizers of q4_0 and q5_0, and of q4_1 and q5_1, for
+// elements with weights of importance.
 func fitAround(c *quantizer, x []float32, zero float32, to *sweep) {
 	groups, _, _ := c.setGroups(x, len(x), true)
 	g := &groups[0]
@@ -127,8 +129,9 @@ func fitAboveLeast(c *quantizer, x []float32, high float32, to *sweep) {
 	}
 }
 
-// quantizeMXFP4 scales by the power of 2 that makes the largest magnitude less than 8, and rounds to the nearest numbers. The
-// format has no NaN: in a block with a NaN or an infinity all elements become infinite.
+// quantizeMXFP4 scales by the power of 2 that makes the largest magnitude less than 8, and rounds
+// to the nearest numbers. The format has no NaN: in a block with a NaN or an infinity all elements
+// become infinite.
 func quantizeMXFP4(c *quantizer, x []float32) {
 	extreme, nan := extremeOf(x)
 	if nan != 0 {
@@ -152,8 +155,8 @@ func quantizeMXFP4(c *quantizer, x []float32) {
 	}
 }
 
-// extremeOf returns the first of the numbers of the largest magnitude. nan is NaN if x has a NaN or an infinity,
-// and otherwise 0.
+// extremeOf returns the first of the numbers of the largest magnitude. nan is NaN if x has a NaN or
+// an infinity, and otherwise 0.
 func extremeOf(x []float32) (extreme, nan float32) {
 	positive, negative := outermost(x)
 	switch magnitude := negative &^ (1 << 31); {

@@ -2,9 +2,11 @@ package weights
 
 import "encoding/binary"
 
-// Blocks of panels from the bytes of GGUF files, four at a time. Source of the latter: ggml-common.h.
+// Blocks of panels from the bytes of GGUF files, four at a time. Source of the latter:
+// ggml-common.h.
 //
-// Each function writes column j of a block whose panel has nr columns from that column's block of a file.
+// Each function writes column j of a block whose panel has nr columns from that column's block of a
+// file.
 
 // Masks of each byte of four.
 const (
@@ -22,8 +24,7 @@ func putQuad(w []byte, nr, i, j int, x uint32) { binary.LittleEndian.PutUint32(w
 // putNumber copies number i of a block.
 func putNumber(out, b []byte, nr, i, j int) { copy(out[2*(nr*i+j):], b[2*i:2*i+2]) }
 
-// putMinimum copies a minimum and changes its sign: files add it, blocks
-// subtract it.
+// putMinimum copies a minimum and changes its sign: files add it, blocks subtract it.
 func putMinimum(out, b []byte, nr, j int) { out[2*(nr+j)], out[2*(nr+j)+1] = b[2], b[3]^128 }
 
 // putNibbles copies a sub-block of 4 bits. Files have the same order.
@@ -120,8 +121,8 @@ func repackQ5_K(out, b []byte, nr, j int) {
 	}
 }
 
-// putPair writes the lower 4 bits of two sub-blocks. The lower halves of 32 bytes are those of one, the upper halves those
-// of the other.
+// putPair writes the lower 4 bits of two sub-blocks. The lower halves of 32 bytes are those of one,
+// the upper halves those of the other.
 func putPair(one, other, b []byte, nr, j int) {
 	one, other = one[2*nr:], other[2*nr:]
 	for i := range 4 {
@@ -131,8 +132,9 @@ func putPair(one, other, b []byte, nr, j int) {
 	}
 }
 
-// putGroups writes d and dmin, and the scales and minima of eight sub-blocks of size bytes, 6 bits each. Sub-blocks 0 to 3 have
-// bytes of their own. Sub-blocks 4 to 7 have 4 bits in other bytes, and their upper 2 bits in the bytes of 0 to 3.
+// putGroups writes d and dmin, and the scales and minima of eight sub-blocks of size bytes, 6 bits
+// each. Sub-blocks 0 to 3 have bytes of their own. Sub-blocks 4 to 7 have 4 bits in other bytes,
+// and their upper 2 bits in the bytes of 0 to 3.
 func putGroups(out, b []byte, nr, j, size int) {
 	putNumber(out, b, nr, 0, j)
 	putNumber(out, b, nr, 1, j)
@@ -169,8 +171,8 @@ func repackQ6_K(out, b []byte, nr, j int) {
 	}
 }
 
-// repackIQ4_XS finds the lower 4 bits of the scales of two sub-blocks in a byte, and the upper 2 bits of all
-// scales in the word before these bytes.
+// repackIQ4_XS finds the lower 4 bits of the scales of two sub-blocks in a byte, and the upper 2
+// bits of all scales in the word before these bytes.
 func repackIQ4_XS(out, b []byte, nr, j int) {
 	const size = 17
 	putNumber(out, b, nr, 0, j)
@@ -182,7 +184,8 @@ func repackIQ4_XS(out, b []byte, nr, j int) {
 	}
 }
 
-// repackQ3_K finds the third bits of sub-block u in bit u of 32 bytes, and the lower 2 bits of four sub-blocks in the next 32 bytes each.
+// repackQ3_K finds the third bits of sub-block u in bit u of 32 bytes, and the lower 2 bits of four
+// sub-blocks in the next 32 bytes each.
 func repackQ3_K(out, b []byte, nr, j int) {
 	const size = 14
 	third, scales := b[:32], b[96:108]

@@ -10,9 +10,10 @@ import (
 
 // Conversion of float32 to the bytes of files.
 
-// Encode sets dst to x in the blocks of files, with the values that packing gives them. x must consist of
-// whole blocks, and files must have the format. importance is nil, or has the weights of the elements' squares of errors: finite numbers of at
-// least 0. Only formats in blocks, except Q8_0 and MXFP4, have a use for them.
+// Encode sets dst to x in the blocks of files, with the values that packing gives them. x must
+// consist of whole blocks, and files must have the format. importance is nil, or has the weights of
+// the elements' squares of errors: finite numbers of at least 0. Only formats in blocks, except
+// Q8_0 and MXFP4, have a use for them.
 func (f Format) Encode(dst []byte, x, importance []float32) {
 	switch f {
 	case F32:

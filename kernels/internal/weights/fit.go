@@ -9,20 +9,25 @@ import (
 
 // The search for the scale of a group of numbers, and for its minimum.
 //
-// A trial rounds the numbers with a scale and a minimum. It yields the sums of the integers, of their products with the numbers and of their
-// squares. From these follow, by least squares, the best scale and minimum for the same integers, and the error that they leave. simd.RoundedSums
-// makes many trials at once. A search tries scales around the one that maps the largest magnitude to the largest integer, and then those near
-// the best.
+// A trial rounds the numbers with a scale and a minimum. It yields the sums of the integers, of
+// their products with the numbers and of their squares. From these follow, by least squares, the
+// best scale and minimum for the same integers, and the error that they leave. simd.RoundedSums
+// makes many trials at once. A search tries scales around the one that maps the largest magnitude
+// to the largest integer, and then those near the best.
 //
-// Numbers are multiples of a unit, a power of 2 above the largest magnitude. Each operation on them and on sums is rounded, in the same order on
-// all machines, so that all of them choose the same scales.
+// Numbers are multiples of a unit, a power of 2 above the largest magnitude. Each operation on them
+// and on sums is rounded, in the same order on all machines, so that all of them choose the same
+// scales.
 
 const (
-	// fitMost limits the inverses of scales, so that numbers become integers that float32 represents.
+	// fitMost limits the inverses of scales, so that numbers become integers that float32
+	// represents.
 	fitMost = 1 << 20
-	// fitWeight is the least weight of a number, relative to a power of 2 above the largest one: no number is without a weight.
+	// fitWeight is the least weight of a number, relative to a power of 2 above the largest one: no
+	// number is without a weight.
 	fitWeight = 0x1p-14
-	// fitTrials is the number of scales of a sweep, and mostTrials that of all trials that are made at once.
+	// fitTrials is the number of scales of a sweep, and mostTrials that of all trials that are made
+	// at once.
 	fitTrials  = 8
 	mostTrials = 2 * fitTrials
 )
@@ -45,9 +50,10 @@ var fitOnes = [32]float32(slices.Repeat([]float32{1}, 32))
 // sums are the sums of weighted q, q·x and q·q for integers q.
 type sums struct{ q, qx, qq float64 }
 
-// set makes a group; whole: with its sums, which it has in any case if importance is not nil. importance is nil, or has a weight for each number.
-// top is the largest magnitude, as bits: of a group with a NaN or an infinity it is at least that of an infinity, and the group has no numbers to
-// search with.
+// set makes a group; whole: with its sums, which it has in any case if importance is not nil.
+// importance is nil, or has a weight for each number. top is the largest magnitude, as bits: of a
+// group with a NaN or an infinity it is at least that of an infinity, and the group has no numbers
+// to search with.
 func (g *fitGroup) set(x, importance []float32, whole bool) (top uint32) {
 	first, last := orderedEnds(x)
 	least, most := inOrder(first), inOrder(last)
@@ -136,7 +142,8 @@ func offsetOf(least float64, inverse float32) float32 {
 	return limited(least * float64(inverse))
 }
 
-// round sets q to the integers from low to high that are nearest to the numbers plus least, divided by scale, minus low.
+// round sets q to the integers from low to high that are nearest to the numbers plus least, divided
+// by scale, minus low.
 func (g *fitGroup) round(q []byte, scale, least float64, low, high int32) {
 	inverse := inverseOf(scale)
 	offset := offsetOf(least, inverse)
@@ -192,7 +199,8 @@ func (g *fitGroup) extreme() float32 {
 	return g.most
 }
 
-// fit returns the best scale for integers from low to high. Trials map the largest magnitude to the numbers of a sweep on the side of low.
+// fit returns the best scale for integers from low to high. Trials map the largest magnitude to the
+// numbers of a sweep on the side of low.
 func (s *search) fit(g *fitGroup, low, high float32, to *sweep) float64 {
 	extreme := g.extreme()
 	if extreme == 0 {
@@ -232,7 +240,8 @@ func (s *search) sweep(by float64, to *sweep) {
 	s.n += fitTrials
 }
 
-// fitAbove returns the best scale and minimum for integers from 0 to high. signed: the minimum may be negative.
+// fitAbove returns the best scale and minimum for integers from 0 to high. signed: the minimum may
+// be negative.
 func (s *search) fitAbove(g *fitGroup, high float32, to *sweep, signed bool) (scale, least float64) {
 	low := g.least
 	if !signed {
@@ -271,7 +280,8 @@ func (s *search) fitAbove(g *fitGroup, high float32, to *sweep, signed bool) (sc
 		}
 	}
 	s.run(g, 0, high)
-	// If both leave no error, the first minimum is the least number, which 16 bits may represent: numbers that were in such blocks stay.
+	// If both leave no error, the first minimum is the least number, which 16 bits may represent:
+	// numbers that were in such blocks stay.
 	const noise = 1e-5
 	leastError := math.Inf(1)
 	for i := range s.n {
@@ -311,8 +321,9 @@ func (g *fitGroup) err(s *sums, scale, least float64) float64 {
 	return g.sxx - float64(2*scale*s.qx) + float64(2*least*g.sx) + float64(scale*scale*s.qq) - float64(2*scale*least*s.q) + float64(least*least*g.sw)
 }
 
-// outermost returns the bits of the largest positive number, and of the negative one of the largest magnitude, NaN among them; 0 and those of -0 where
-// there is none. No branch depends on numbers: many would be predicted wrongly.
+// outermost returns the bits of the largest positive number, and of the negative one of the largest
+// magnitude, NaN among them; 0 and those of -0 where there is none. No branch depends on numbers:
+// many would be predicted wrongly.
 func outermost(x []float32) (positive, negative uint32) {
 	var high, high1 int32 // in which negative numbers are below 0
 	low, low1 := uint32(1<<31), uint32(1<<31)
@@ -327,8 +338,8 @@ func outermost(x []float32) (positive, negative uint32) {
 	return uint32(max(high, high1)), max(low, low1)
 }
 
-// orderedEnds returns the least and the largest number as integers in the order of the numbers, with NaN at both ends; inOrder makes numbers of
-// these.
+// orderedEnds returns the least and the largest number as integers in the order of the numbers,
+// with NaN at both ends; inOrder makes numbers of these.
 func orderedEnds(x []float32) (least, most int32) {
 	positive, negative := outermost(x)
 	if positive > 0 && negative > 1<<31 {

@@ -13,8 +13,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// llamaCpp returns rows of 256 numbers, and the blocks that llama.cpp makes of them, of the last row only in formats whose bytes are the same.
-// scripts/quantizers/compare.py -write has written them, with xllamacpp 2026.10.11549.
+// llamaCpp returns rows of 256 numbers, and the blocks that llama.cpp makes of them, of the last
+// row only in formats whose bytes are the same. scripts/quantizers/compare.py -write has written
+// them, with xllamacpp 2026.10.11549.
 func llamaCpp(t *testing.T) (rows [][]float32, blocks map[Format][]byte) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/llamacpp.bin")
@@ -64,8 +65,9 @@ func squares(f Format, blocks []byte, x, importance []float32) (sum float64) {
 	return sum
 }
 
-// TestLlamaCppBlocks expects llama.cpp's bytes in the formats without a search, for ties, zeros of both signs, denormals and large numbers
-// too. In all other formats it expects smaller errors than llama.cpp's, relative to the numbers of each row.
+// TestLlamaCppBlocks expects llama.cpp's bytes in the formats without a search, for ties, zeros of
+// both signs, denormals and large numbers too. In all other formats it expects smaller errors than
+// llama.cpp's, relative to the numbers of each row.
 func TestLlamaCppBlocks(t *testing.T) {
 	rows, blocks := llamaCpp(t)
 	if len(blocks) != 11 {
@@ -104,7 +106,8 @@ func TestLlamaCppBlocks(t *testing.T) {
 	}
 }
 
-// TestZeroBlocks expects the bytes that llama.cpp makes of zeros, which compare.py compares with it.
+// TestZeroBlocks expects the bytes that llama.cpp makes of zeros, which compare.py compares with
+// it.
 func TestZeroBlocks(t *testing.T) {
 	nonlinear := bytes.Repeat([]byte{0x88}, 128)
 	want := map[Format][]byte{
@@ -140,7 +143,8 @@ func groupOf(r *rand.Rand) *fitGroup {
 	return g
 }
 
-// rounded returns the sums of the integers from low to high that are nearest to numbers, divided by scale, plus offset.
+// rounded returns the sums of the integers from low to high that are nearest to numbers, divided by
+// scale, plus offset.
 func rounded(g *fitGroup, inverse, offset float32, low, high float64) (s sums) {
 	for p, x := range g.x {
 		q := max(low, min(math.RoundToEven(float64(x)*float64(inverse)+float64(offset)), high))
@@ -150,7 +154,8 @@ func rounded(g *fitGroup, inverse, offset float32, low, high float64) (s sums) {
 	return s
 }
 
-// TestTrials expects the sums of trials to be those of rounding with each scale, except where a number is next to halfway between integers.
+// TestTrials expects the sums of trials to be those of rounding with each scale, except where a
+// number is next to halfway between integers.
 func TestTrials(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	off, all := 0, 0
@@ -173,7 +178,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestFit compares the errors of the scales that a search finds with those of the best of 2,000 scales.
+// TestFit compares the errors of the scales that a search finds with those of the best of 2,000
+// scales.
 func TestFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(27, 28))
 	var own, best float64
@@ -196,7 +202,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestEqualNumbers has groups whose numbers are all the same, alone and beside groups of normal numbers, and expects them back within a step.
+// TestEqualNumbers has groups whose numbers are all the same, alone and beside groups of normal
+// numbers, and expects them back within a step.
 func TestEqualNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 30))
 	for _, f := range []Format{Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS} {
@@ -229,7 +236,8 @@ func TestEqualNumbers(t *testing.T) {
 	}
 }
 
-// TestEnds has the numbers that quantizers begin with: the first of two zeros, and numbers that are not finite.
+// TestEnds has the numbers that quantizers begin with: the first of two zeros, and numbers that are
+// not finite.
 func TestEnds(t *testing.T) {
 	negative, inf := float32(math.Copysign(0, -1)), float32(math.Inf(1))
 	for _, c := range []struct{ x, ends []float32 }{
@@ -253,8 +261,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestImportance expects importance to lower the weighted error in every format that searches with it, and an element without importance to keep
-// no other from a small error.
+// TestImportance expects importance to lower the weighted error in every format that searches with
+// it, and an element without importance to keep no other from a small error.
 func TestImportance(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	const n = 64 * 256
@@ -281,7 +289,8 @@ func TestImportance(t *testing.T) {
 	}
 }
 
-// TestSearchedSpecial has blocks with one NaN or infinity, numbers near both ends of float32, and whole numbers that blocks represent.
+// TestSearchedSpecial has blocks with one NaN or infinity, numbers near both ends of float32, and
+// whole numbers that blocks represent.
 func TestSearchedSpecial(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 26))
 	for _, f := range []Format{Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS} {

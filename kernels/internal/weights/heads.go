@@ -6,14 +6,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Queries and keys of a head as int8, for scores as products of integers. A row has one scale. Rows are
-// not rotated: rotation gains nothing here.
+// Queries and keys of a head as int8, for scores as products of integers. A row has one scale. Rows
+// are not rotated: rotation gains nothing here.
 
 // IntegerHead reports whether heads of that many elements can be int8.
 func IntegerHead(dim int) bool { return dim == 32 || dim == 64 || dim == 128 }
 
-// OfHeads returns the part of a record that products of rows and keys of
-// heads need.
+// OfHeads returns the part of a record that products of rows and keys of heads need.
 func OfHeads(isa simd.ISA) Record {
 	mr, nr := simd.GemmTile(isa)
 	f := Record{Format: Int8, ISA: isa, MR: mr, NR: nr}
@@ -95,8 +94,8 @@ func (k *Keys) Pack(f *Record, x []float32, ldx, n, dim int, factor float32) {
 	}
 }
 
-// intoColumns transposes n rows, which have no gaps between them, into columns. Its elements are as wide as
-// the bytes that lie side by side.
+// intoColumns transposes n rows, which have no gaps between them, into columns. Its elements are as
+// wide as the bytes that lie side by side.
 func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 	if n == 0 {
 		return
@@ -111,8 +110,8 @@ func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 	}
 }
 
-// Scores sets c, with rows ldc apart, to the products of rows [i, i+m) and the first n of the packed keys,
-// rounded up to whole panels.
+// Scores sets c, with rows ldc apart, to the products of rows [i, i+m) and the first n of the
+// packed keys, rounded up to whole panels.
 func (k *Keys) Scores(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
 	n = (n + f.NR - 1) / f.NR * f.NR
 	if f.tiles && tilesScore(m, n, dim) {
@@ -153,7 +152,8 @@ func tilesScore(m, n, dim int) bool {
 	return tileCall+rows*columns*depth*tileProduct < m*n*dim/quadsACycle
 }
 
-// TileStrip returns the number of queries that are worth a call of a kernel of tiles, or 0 without tiles.
+// TileStrip returns the number of queries that are worth a call of a kernel of tiles, or 0 without
+// tiles.
 func (f *Record) TileStrip() int {
 	if !f.tiles {
 		return 0

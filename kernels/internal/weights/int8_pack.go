@@ -29,9 +29,9 @@ func (p *Matrix) packInt8(panel []byte, scales, columns []float32, n int) {
 	}
 }
 
-// columnInt8 sets dst to a column of a panel, rotated back, without its scale. The transform is its own
-// inverse. Multiplying by the factors of rows of A undoes the factors of columns, the scales of both
-// transforms, and int8Unrotated.
+// columnInt8 sets dst to a column of a panel, rotated back, without its scale. The transform is its
+// own inverse. Multiplying by the factors of rows of A undoes the factors of columns, the scales of
+// both transforms, and int8Unrotated.
 func (p *Matrix) columnInt8(dst []float32, panel []byte, j int) {
 	var room [simd.RotateBlock]float32
 	for q, by := 0, p.by(); q < len(dst); {

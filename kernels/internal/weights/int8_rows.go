@@ -8,8 +8,8 @@ import (
 
 // Rows of A as integers, and their products with panels of integers.
 
-// RowsOfA has some rows of A as integers. scale and start have an element for each row, block by block,
-// or stretch by stretch with columns of int8.
+// RowsOfA has some rows of A as integers. scale and start have an element for each row, block by
+// block, or stretch by stretch with columns of int8.
 type RowsOfA struct {
 	rows, ld int
 	bytes    []int8
@@ -118,8 +118,8 @@ func (r *RowsOfA) quantizeBlocks(f *Record, first int, a []float32, lda, m, k in
 	}
 }
 
-// OfRows computes the terms that simd.Int8Winograd subtracts for m rows of A,
-// beginning with row first.
+// OfRows computes the terms that simd.Int8Winograd subtracts for m rows of A, beginning with row
+// first.
 func (r *RowsOfA) OfRows(isa simd.ISA, first, m, k int) {
 	k = (k + int8Step - 1) / int8Step * int8Step
 	for p := 0; p < k; p += simd.Int8Stretch {
@@ -138,11 +138,11 @@ func (w *winogradPanel) open(x *Product) {
 	simd.WinogradColumns(x.Format.ISA, w.words, w.ofColumns, mem.Int8s(x.B), k, x.Format.NR)
 }
 
-// Product is a product of some rows of integers, beginning with row i, and a panel of B, for k steps from
-// step p, a multiple of the block; with columns of int8 they are in one stretch. The sums begin with C if p
-// is not 0, and with columns of int8 if p does not begin a stretch. C holds the bits of integer sums until
-// the columns have scales. Then it holds floats: the integers times the scales of row and column, plus the
-// bias if there is one.
+// Product is a product of some rows of integers, beginning with row i, and a panel of B, for k
+// steps from step p, a multiple of the block; with columns of int8 they are in one stretch. The
+// sums begin with C if p is not 0, and with columns of int8 if p does not begin a stretch. C holds
+// the bits of integer sums until the columns have scales. Then it holds floats: the integers times
+// the scales of row and column, plus the bias if there is one.
 type Product struct {
 	Format       *Record
 	Kernel       simd.Kernel // multiplies pieces of panels; see Method
@@ -154,8 +154,9 @@ type Product struct {
 	Ahead        int // distance in bytes at which B is fetched ahead
 }
 
-// MultiplyAndFetch computes a product, and fetches the next data of B. With weights in blocks, only the first
-// tile of rows fetches, for all of them. It fetches the next piece, if the first-level cache has room for it.
+// MultiplyAndFetch computes a product, and fetches the next data of B. With weights in blocks, only
+// the first tile of rows fetches, for all of them. It fetches the next piece, if the first-level
+// cache has room for it.
 func (r *RowsOfA) MultiplyAndFetch(x *Product) {
 	f, size := x.Format, &tune.Used.Gemm
 	tile, piece := f.MR, x.K/f.Steps*f.bytes
@@ -215,8 +216,8 @@ func (r *RowsOfA) Multiply(x *Product) {
 // Scale returns the factor of row i in the stretch of step p.
 func (r *RowsOfA) Scale(i, p int) float32 { return r.scale[p/simd.Int8Stretch*r.rows+i] }
 
-// multiplyBlocks is Multiply for weights in blocks: beginning with element first of the rows and element at
-// of their scales.
+// multiplyBlocks is Multiply for weights in blocks: beginning with element first of the rows and
+// element at of their scales.
 func (r *RowsOfA) multiplyBlocks(x *Product, first, at, k, add int) {
 	f, ahead := x.Format, x.Ahead
 	a, lda, scale, start, ldscale := r.bytes[first:], r.ld, r.scale[at:], r.start[at:], r.rows

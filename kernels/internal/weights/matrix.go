@@ -12,7 +12,8 @@ import (
 
 // A packed matrix, and its packing.
 
-// Matrix is a matrix op(B) in the order in which the inner loops of one tier read it, in one of the formats.
+// Matrix is a matrix op(B) in the order in which the inner loops of one tier read it, in one of the
+// formats.
 type Matrix struct {
 	Record *Record
 	K, N   int
@@ -37,7 +38,8 @@ func New(fn string, f *Record, k, n int) (p Matrix) {
 	return p
 }
 
-// Over returns the k x n matrix whose elements are data, as those of another one of the same layout. The caller has compared their number with Bytes.
+// Over returns the k x n matrix whose elements are data, as those of another one of the same
+// layout. The caller has compared their number with Bytes.
 func Over(fn string, f *Record, k, n int, data []byte) Matrix {
 	p, _ := shape(fn, f, k, n)
 	p.Data = data
@@ -59,8 +61,7 @@ func Bytes(fn string, f *Record, k, n int) int {
 	return size
 }
 
-// shape returns a k x n matrix without elements, and the number of bytes of
-// its elements.
+// shape returns a k x n matrix without elements, and the number of bytes of its elements.
 func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 	p = Matrix{Record: f, K: k, N: n, stride: f.panelBytes(k)}
 	if k == 0 || n == 0 {
@@ -131,7 +132,8 @@ func (p *Matrix) PackRows(row func(j int, dst []float32)) {
 	packEach(p, p.K, row, p.PackPart)
 }
 
-// packBalanced is PackRows for int8, which needs a sample of all rows before it packs the first one.
+// packBalanced is PackRows for int8, which needs a sample of all rows before it packs the first
+// one.
 func (p *Matrix) packBalanced(row func(j int, dst []float32)) {
 	rows := make([]float32, p.N*p.K)
 	for j := range p.N {
@@ -164,8 +166,8 @@ func packEach[T float32 | byte](p *Matrix, size int, row func(j int, dst []T), p
 	}
 }
 
-// PackPart packs rows of B^T from row j on. j must be a multiple of NR, and so must the number of rows unless
-// they are the last. Several goroutines may pack parts concurrently.
+// PackPart packs rows of B^T from row j on. j must be a multiple of NR, and so must the number of
+// rows unless they are the last. Several goroutines may pack parts concurrently.
 func (p *Matrix) PackPart(j int, rows []float32) {
 	pack := p.Record.pack
 	if p.Record.Kind.columnScales() {

@@ -34,8 +34,8 @@ func (b *Matrix) Method(m int) Method {
 	return method
 }
 
-// A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each: it takes
-// at most 100 µs at 2 GHz.
+// A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each:
+// it takes at most 100 µs at 2 GHz.
 const (
 	tileSide     = 16 // rows and columns of a tile of sums
 	tileProducts = 200_000 / 16
@@ -45,15 +45,15 @@ const (
 func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	size, nr := &tune.Used.Gemm, b.Record.NR
 	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products per panel
-	// The panels of a call are read from the third-level cache once for all of its rows, of which there are
-	// twice as many as without tiles.
+	// The panels of a call are read from the third-level cache once for all of its rows, of which
+	// there are twice as many as without tiles.
 	units := max(min(2*size.Int8Rows/tileRows, tileProducts/ofUnit), 1)
 	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/nr, tileProducts/(ofUnit*units)), 1)}
 }
 
-// MultiplyTiles sets c, with rows ldc apart, to the products of m rows of integers, from row first on, and n
-// columns from column j on, in whole panels, and adds the columns' bias, if there is one. sums is memory for
-// simd.TileSums sums: several goroutines may multiply the same rows.
+// MultiplyTiles sets c, with rows ldc apart, to the products of m rows of integers, from row first
+// on, and n columns from column j on, in whole panels, and adds the columns' bias, if there is one.
+// sums is memory for simd.TileSums sums: several goroutines may multiply the same rows.
 func (r *RowsOfA) MultiplyTiles(b *Matrix, first, j, m, n int, sums []int32, bias, c []float32, ldc int) {
 	f, k := b.Record, (b.K+int8Step-1)/int8Step*int8Step
 	simd.Int8Tiles(f.ISA, m, k, f.NR, n/f.NR, r.bytes[first*r.ld:], r.ld, r.scale[first:], r.start[first:], b.Panel(j, 0), b.stride, b.Scales()[j:], bias, sums, c, ldc)

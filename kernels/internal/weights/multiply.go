@@ -18,9 +18,9 @@ func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx 
 	}
 }
 
-// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B and some panels, at best simd.PanelsAtOnce of
-// them. The first panel begins with column j, and each next one is apart panels after it. Their parts of c
-// are the same distance apart.
+// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B and some panels, at best
+// simd.PanelsAtOnce of them. The first panel begins with column j, and each next one is apart
+// panels after it. Their parts of c are the same distance apart.
 func (b *Matrix) Gemv(panels, apart int, alpha float32, x []float32, j, p int, beta float32, c []float32) {
 	f, first, ahead := b.Record, b.Panel(j, p), tune.Used.Gemm.Ahead/simd.PanelsAtOnce
 	panel, ldc := apart*b.K*f.NR, apart*f.NR

@@ -11,8 +11,8 @@ import (
 
 // Packed weights of 16 bits, in panels like those of float32 with shorter elements.
 
-// halfFormat completes the record of a format whose elements have 16 bits. narrow
-// rounds to them, and number and widen return their values.
+// halfFormat completes the record of a format whose elements have 16 bits. narrow rounds to them,
+// and number and widen return their values.
 func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(uint16) float32, widen func(isa simd.ISA, dst []float32, x []uint16, ahead int)) {
 	r.Steps, r.bytes = 1, 2*r.NR
 	isa, nr := r.ISA, r.NR
@@ -48,8 +48,8 @@ func packHalves(panel []uint16, columns []byte, n, k, nr int) {
 	}
 }
 
-// packWords is packHalves for words of four numbers; k and nr count words. It transposes four words, of four
-// columns, at a time.
+// packWords is packHalves for words of four numbers; k and nr count words. It transposes four
+// words, of four columns, at a time.
 func packWords(panel, columns []uint64, n, k, nr int) {
 	const even, low = 0x0000ffff0000ffff, 0x00000000ffffffff
 	const steps = 64 // these steps of all columns stay in the first-level cache
@@ -79,8 +79,9 @@ var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 // widePanels has panels before they are narrowed.
 var widePanels = sync.Pool{New: func() any { return new([]float32) }}
 
-// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that for float32.
-// It widens a row of B for every tile, and therefore pays only for few tiles; the sums are the same.
+// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that
+// for float32. It widens a row of B for every tile, and therefore pays only for few tiles; the sums
+// are the same.
 func (f *Record) HasPanel() bool {
 	switch f.Format {
 	case BF16, BF16Fast:

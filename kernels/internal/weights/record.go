@@ -1,20 +1,23 @@
-// Package weights packs weights in all formats, and multiplies them. A format's record has everything that a product
-// needs to know of the format.
+// Package weights packs weights in all formats, and multiplies them. A format's record has
+// everything that a product needs to know of the format.
 //
 //   - record.go has the record's fields, and formats.go the records.
 //   - matrix.go is a packed matrix.
-//   - numbers.go, int8.go and blocks.go are the kinds of formats. The files whose names begin with blocks_ and int8_ convert
-//     to and from them, with rotate.go and balance.go for int8.
-//   - int8_rows.go has rows of A as integers, methods.go and multiply.go the kernels that multiply them with weights, and
-//     heads.go rows of queries and keys, which are multiplied the same way.
+//   - numbers.go, int8.go and blocks.go are the kinds of formats. The files whose names begin with
+//     blocks_ and int8_ convert to and from them, with rotate.go and balance.go for int8.
+//   - int8_rows.go has rows of A as integers, methods.go and multiply.go the kernels that multiply
+//     them with weights, and heads.go rows of queries and keys, which are multiplied the same way.
 //
-// To add a format in blocks: a Format and its name in record.go; a row of blockLayouts in formats.go; the functions that
-// make a block from numbers (blocks_quantize.go; blocks_fit.go and blocks_minima.go with the search of fit.go) and from a
-// file's bytes (blocks_repack.go), and that make those bytes (blocks_encode.go). If no kernel knows the layout, add one to the catalog, and a call of it to RowsOfA.Multiply. The tests
-// run over all formats, and compare them with the readers in kernels/ref.
+// To add a format in blocks: a Format and its name in record.go; a row of blockLayouts in
+// formats.go; the functions that make a block from numbers (blocks_quantize.go; blocks_fit.go and
+// blocks_minima.go with the search of fit.go) and from a file's bytes (blocks_repack.go), and that
+// make those bytes (blocks_encode.go). If no kernel knows the layout, add one to the catalog, and a
+// call of it to RowsOfA.Multiply. The tests run over all formats, and compare them with the readers
+// in kernels/ref.
 //
-// A format of another kind needs a case in Of, and no more: products widen its panels to float32. Matrix.Gemv may call a
-// kernel for one row. A format whose products are of integers needs methods of its own, as int8 has.
+// A format of another kind needs a case in Of, and no more: products widen its panels to float32.
+// Matrix.Gemv may call a kernel for one row. A format whose products are of integers needs methods
+// of its own, as int8 has.
 package weights
 
 import (
@@ -61,10 +64,10 @@ func (f Format) String() string {
 
 // Record is the record of a format on one tier.
 //
-// A packed matrix consists of panels of nr columns; the last panel is padded with zeros. A
-// panel consists of blocks of some steps of k, one after the other. Only pack, Widen and the
-// format's kernels know the meaning of a block's bytes. The ranges of steps that drivers ask
-// for begin with the first step of a block.
+// A packed matrix consists of panels of nr columns; the last panel is padded with zeros. A panel
+// consists of blocks of some steps of k, one after the other. Only pack, Widen and the format's
+// kernels know the meaning of a block's bytes. The ranges of steps that drivers ask for begin with
+// the first step of a block.
 type Record struct {
 	Format
 	ISA    simd.ISA
@@ -72,27 +75,27 @@ type Record struct {
 	Steps  int // steps of k per block
 	bytes  int // bytes per block, including scales if it has any
 
-	// pack writes a panel from n <= nr of its columns, each of them k contiguous
-	// elements of columns, and the scales of its nr columns, if the format has scales.
+	// pack writes a panel from n <= nr of its columns, each of them k contiguous elements of
+	// columns, and the scales of its nr columns, if the format has scales.
 	pack func(panel []byte, scales, columns []float32, n, k int)
 	// packFile is pack for columns in the blocks of files. It is nil if the format's elements in
 	// files are single numbers.
 	packFile func(panel, columns []byte, n, k int)
-	// Widen converts blocks to float32: dst[p*nr+j] is step p of column j. It is nil if
-	// they are already float32 in that order, and in formats for which rows of A are
-	// converted to integers in blocks.
+	// Widen converts blocks to float32: dst[p*nr+j] is step p of column j. It is nil if they are
+	// already float32 in that order, and in formats for which rows of A are converted to integers
+	// in blocks.
 	Widen func(dst []float32, blocks []byte)
 	// column converts column j of a panel to float32.
 	column func(dst []float32, panel []byte, j int)
-	// Kind is the layout of integers, in formats that are multiplied as integers;
-	// see int8.go.
+	// Kind is the layout of integers, in formats that are multiplied as integers; see int8.go.
 	Kind Kind
-	// kernel multiplies any number of rows, in formats that are multiplied as integers or as pairs of
-	// bfloat16; tiles reports whether the machine also has tiles that multiply integers. See Method.
+	// kernel multiplies any number of rows, in formats that are multiplied as integers or as pairs
+	// of bfloat16; tiles reports whether the machine also has tiles that multiply integers. See
+	// Method.
 	kernel simd.Kernel
 	tiles  bool
-	// PairsOf16 reports whether kernel multiplies rows of bfloat16, for which panels have pairs of steps side
-	// by side; see bfloat16_fast.go.
+	// PairsOf16 reports whether kernel multiplies rows of bfloat16, for which panels have pairs of
+	// steps side by side; see bfloat16_fast.go.
 	PairsOf16 bool
 	// blocks is the layout of formats in blocks; see blocks.go.
 	blocks blockLayout
@@ -143,12 +146,13 @@ const (
 	tileDepth = 64 // bytes of a row of A in a tile
 )
 
-// int8Step is the unit of k: all of these formats pad its elements with zeros to a multiple of int8Step.
+// int8Step is the unit of k: all of these formats pad its elements with zeros to a multiple of
+// int8Step.
 const int8Step = 32
 
-// blockLayout describes a block of a column. An element is d*scale*(q-zero) - dmin*least. Only formats with
-// groups have scale and least, and only some have dmin. If q is a code, q-zero is the number of the code; d
-// of E2M1 is a power of 2.
+// blockLayout describes a block of a column. An element is d*scale*(q-zero) - dmin*least. Only
+// formats with groups have scale and least, and only some have dmin. If q is a code, q-zero is the
+// number of the code; d of E2M1 is a power of 2.
 type blockLayout struct {
 	simd.BlockLayout
 	kernel simd.Kernel
@@ -170,8 +174,8 @@ type quantizer struct {
 	search     search
 }
 
-// setGroups divides the elements into groups; whole: with sums of numbers and of squares. extreme is the largest magnitude; nan
-// is NaN if there is a NaN or an infinity, and otherwise 0.
+// setGroups divides the elements into groups; whole: with sums of numbers and of squares. extreme
+// is the largest magnitude; nan is NaN if there is a NaN or an infinity, and otherwise 0.
 func (c *quantizer) setGroups(x []float32, size int, whole bool) (groups []fitGroup, extreme, nan float32) {
 	c.search.isa = simd.Active()
 	groups = c.groups[:len(x)/size]

@@ -5,7 +5,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Values of a head as words, for products with weights of attention as words. Each column has one scale.
+// Values of a head as words, for products with weights of attention as words. Each column has one
+// scale.
 
 // wordStep divides the number of keys in a product of words, after padding with zeros.
 const wordStep = 16
@@ -23,8 +24,8 @@ type Values struct {
 	sums   []int32
 }
 
-// Pack converts n values, rows ldx apart of dim elements, to words. It divides their scales by the scale of
-// weights.
+// Pack converts n values, rows ldx apart of dim elements, to words. It divides their scales by the
+// scale of weights.
 func (v *Values) Pack(f *Record, x []float32, ldx, n, dim int) {
 	v.keys, v.dim, v.split = fillWords(n), dim, false
 	v.words, v.scale = mem.Grow(v.words, v.keys*dim), mem.Grow(v.scale, dim)
@@ -36,8 +37,8 @@ func (v *Values) Pack(f *Record, x []float32, ldx, n, dim int) {
 
 func fillWords(n int) int { return (n + wordStep - 1) / wordStep * wordStep }
 
-// Multiply sets o, [m, dim] with rows ldo apart, to o*beta plus the product of the weights s, [m, n] with rows
-// lds apart, and the first n packed values. beta is 0 or 1.
+// Multiply sets o, [m, dim] with rows ldo apart, to o*beta plus the product of the weights s, [m,
+// n] with rows lds apart, and the first n packed values. beta is 0 or 1.
 func (v *Values) Multiply(f *Record, s []float32, lds, m, n int, beta float32, o []float32, ldo int) {
 	filled := fillWords(n)
 	v.weights = mem.Grow(v.weights, m*filled)
@@ -56,7 +57,8 @@ func (v *Values) byPanels(f *Record, m, filled int, beta float32, o []float32, l
 	}
 }
 
-// byTiles multiplies the weights with all panels in one call. The first call splits the values into digits.
+// byTiles multiplies the weights with all panels in one call. The first call splits the values into
+// digits.
 func (v *Values) byTiles(f *Record, m, filled int, beta float32, o []float32, ldo int) {
 	if n := v.keys * v.dim; !v.split {
 		v.digits, v.sums = mem.Grow(v.digits, 3*n), mem.Grow(v.sums, simd.TileSums)
@@ -66,8 +68,9 @@ func (v *Values) byTiles(f *Record, m, filled int, beta float32, o []float32, ld
 	simd.WordTiles(f.ISA, m, filled, f.NR, v.dim/f.NR, v.weights, filled, v.digits, v.keys*f.NR, v.scale, v.sums, int(beta), o, ldo)
 }
 
-// tilesMultiplyWords reports whether tiles multiply m rows of n weights by dim columns in fewer cycles than
-// vectors. A tile has 32 words of a row, and a product of words takes three products of tiles.
+// tilesMultiplyWords reports whether tiles multiply m rows of n weights by dim columns in fewer
+// cycles than vectors. A tile has 32 words of a row, and a product of words takes three products of
+// tiles.
 func tilesMultiplyWords(m, n, dim int) bool {
 	rows, columns, depth := (m+tileSide-1)/tileSide, (dim+tileSide-1)/tileSide, (2*n+tileDepth-1)/tileDepth
 	return tileCall+3*rows*columns*depth*tileProduct < m*n*dim/wordsACycle

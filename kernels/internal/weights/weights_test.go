@@ -64,8 +64,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// TestEncode expects the format's reader in package ref to read the same numbers from a file's bytes, and
-// packing these bytes to give the same as packing the numbers.
+// TestEncode expects the format's reader in package ref to read the same numbers from a file's
+// bytes, and packing these bytes to give the same as packing the numbers.
 func TestEncode(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
@@ -101,8 +101,8 @@ func TestEncode(t *testing.T) {
 	})
 }
 
-// TestColumns packs columns of few numbers that each format represents exactly, in one panel and in several,
-// and reads them again.
+// TestColumns packs columns of few numbers that each format represents exactly, in one panel and in
+// several, and reads them again.
 func TestColumns(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for f := range Format(len(Names)) {
@@ -183,8 +183,9 @@ func product(r *RowsOfA, b *Matrix, a []float32, m int) []float32 {
 	return c
 }
 
-// TestAfterNaN expects a product of finite numbers to be the same as in fresh memory after rows with NaN were
-// quantized in the same memory. Rows end within a block, whose other elements also have scales.
+// TestAfterNaN expects a product of finite numbers to be the same as in fresh memory after rows
+// with NaN were quantized in the same memory. Rows end within a block, whose other elements also
+// have scales.
 func TestAfterNaN(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(11, 12))
@@ -210,7 +211,8 @@ func TestAfterNaN(t *testing.T) {
 	})
 }
 
-// TestKeysAfterNaN expects the same for keys: the columns after the last one, which pad a panel, have scores of 0.
+// TestKeysAfterNaN expects the same for keys: the columns after the last one, which pad a panel,
+// have scores of 0.
 func TestKeysAfterNaN(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(13, 14))
@@ -262,8 +264,8 @@ func TestBalanceRatio(t *testing.T) {
 	}
 }
 
-// TestPackHalves packs columns of 16-bit numbers for any alignment and size, including those that are packed
-// in words of four.
+// TestPackHalves packs columns of 16-bit numbers for any alignment and size, including those that
+// are packed in words of four.
 func TestPackHalves(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 20))
 	for _, nr := range []int{4, 6, 8, 16} {
@@ -333,7 +335,8 @@ func TestTilesScore(t *testing.T) {
 	}
 }
 
-// TestValuesByTiles wants the same bits of products of words from tiles and from vectors, of the first values and of all.
+// TestValuesByTiles wants the same bits of products of words from tiles and from vectors, of the
+// first values and of all.
 func TestValuesByTiles(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		f := OfHeads(simd.Active())

@@ -7,10 +7,12 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Alternating Updates: Baykal et al., 2023, "Alternating Updates for Efficient Transformers". Several streams of rows pass through the
-// layers. A layer predicts all streams, computes one of them, and corrects all other streams by the change.
+// Alternating Updates: Baykal et al., 2023, "Alternating Updates for Efficient Transformers".
+// Several streams of rows pass through the layers. A layer predicts all streams, computes one of
+// them, and corrects all other streams by the change.
 
-// Streams makes the streams of a decoder, and rows of the streams after the last layer. The first stream is the vectors of the tokens.
+// Streams makes the streams of a decoder, and rows of the streams after the last layer. The first
+// stream is the vectors of the tokens.
 type Streams struct {
 	In, Out []*transformer.Linear // of D, for each stream but the first
 }
@@ -31,7 +33,8 @@ func (s *Streams) Open(ws *transformer.Workspace, dst, x []float32) error {
 	return nil
 }
 
-// Close sets dst, [rows, D], to the mean of the streams x, [streams, rows, D], each as large as the first.
+// Close sets dst, [rows, D], to the mean of the streams x, [streams, rows, D], each as large as the
+// first.
 func (s *Streams) Close(ws *transformer.Workspace, dst, x []float32) error {
 	defer ws.Release(ws.Mark())
 	first := x[:len(dst)]
@@ -89,7 +92,8 @@ func (a *AltUp) weigh(ws *transformer.Workspace, dst, x []float32) error {
 	return nil
 }
 
-// Predict sets dst to x, both [streams, rows, D], plus for each row a linear combination of all streams.
+// Predict sets dst to x, both [streams, rows, D], plus for each row a linear combination of all
+// streams.
 func (a *AltUp) Predict(ws *transformer.Workspace, dst, x []float32) error {
 	defer ws.Release(ws.Mark())
 	size, n := len(x)/a.Streams, a.Streams // size is rows*D
@@ -106,7 +110,8 @@ func (a *AltUp) Predict(ws *transformer.Workspace, dst, x []float32) error {
 	return nil
 }
 
-// combination adds to the rows of streams linear combinations of those of x: a task of kernels.Threads.Run whose parts are rows.
+// combination adds to the rows of streams linear combinations of those of x: a task of
+// kernels.Threads.Run whose parts are rows.
 type combination struct {
 	dst, x, coefficients []float32 // [streams, rows, dim], the same, [rows, streams, streams]
 	streams, dim         int
@@ -123,8 +128,9 @@ func (c *combination) Do(from, to int) {
 	}
 }
 
-// Correct adds to the streams x, [streams, rows, D], what the layer changed of the active one, which it made computed, [rows, D], in
-// each stream times a coefficient. The active stream of x must be as Predict left it.
+// Correct adds to the streams x, [streams, rows, D], what the layer changed of the active one,
+// which it made computed, [rows, D], in each stream times a coefficient. The active stream of x
+// must be as Predict left it.
 func (a *AltUp) Correct(ws *transformer.Workspace, x, computed []float32) error {
 	defer ws.Release(ws.Mark())
 	size, n, dim := len(computed), a.Streams, a.Router.In

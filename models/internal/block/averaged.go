@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// AveragedTower makes one row of each square of patches of an image of one size: the mean of the patches' hidden states, normalized and
-// projected to the width of a text.
+// AveragedTower makes one row of each square of patches of an image of one size: the mean of the
+// patches' hidden states, normalized and projected to the width of a text.
 type AveragedTower struct {
 	*ImageTower
 	Square  int // side of a square, in patches; those at the lower and right edge of the image that fill no square are left out
@@ -18,7 +18,8 @@ type AveragedTower struct {
 // Dim returns the width of the results.
 func (t *AveragedTower) Dim() int { return t.Project.Out }
 
-// Rows returns the number of squares. The image has to have the size that the positions were made for.
+// Rows returns the number of squares. The image has to have the size that the positions were made
+// for.
 func (t *AveragedTower) Rows(height, width int) (int, error) {
 	if height != t.Pixels || width != t.Pixels {
 		return 0, check.Errorf(fault.ErrShape, "image of %dx%d, want %dx%d", height, width, t.Pixels, t.Pixels)
@@ -27,7 +28,8 @@ func (t *AveragedTower) Rows(height, width int) (int, error) {
 	return squares * squares, nil
 }
 
-// EncodeImages sets dst, [images, Rows, Dim], to the results for pixels, [images, Channels, height, width].
+// EncodeImages sets dst, [images, Rows, Dim], to the results for pixels, [images, Channels, height,
+// width].
 func (t *AveragedTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float32, images, height, width int) error {
 	rows, err := t.Rows(height, width)
 	if err != nil {

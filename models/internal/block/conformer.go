@@ -18,8 +18,9 @@ type ConformerConfig struct {
 	ConvolutionBias    bool
 }
 
-// Conformer is a layer of attention and convolution between two feed-forward networks, each of which adds half of its output (Gulati et
-// al., 2020, "Conformer: Convolution-augmented Transformer for Speech Recognition").
+// Conformer is a layer of attention and convolution between two feed-forward networks, each of
+// which adds half of its output (Gulati et al., 2020, "Conformer: Convolution-augmented Transformer
+// for Speech Recognition").
 type Conformer struct {
 	before, after                                              *transformer.FeedForward
 	attention                                                  *DistanceAttention
@@ -42,7 +43,8 @@ func LoadConformer(c ConformerConfig, l *transformer.Loader) *Conformer {
 	}
 }
 
-// feedRows is the number of rows that a feed-forward network computes at a time, which bounds its memory.
+// feedRows is the number of rows that a feed-forward network computes at a time, which bounds its
+// memory.
 const feedRows = 1024
 
 // loadHalf returns a feed-forward network whose result is halved.
@@ -54,12 +56,14 @@ func loadHalf(c transformer.FeedForwardConfig, l *transformer.Loader) *transform
 	}
 }
 
-// Distances sets dst, [distances, D], to what [Conformer.Forward] takes of the vectors of distances, [distances, D].
+// Distances sets dst, [distances, D], to what [Conformer.Forward] takes of the vectors of
+// distances, [distances, D].
 func (c *Conformer) Distances(ws *transformer.Workspace, dst, vectors []float32) error {
 	return c.attention.Distance.Forward(ws, dst, vectors)
 }
 
-// Forward sets x, [rows, D], to the layer's result. distances are as for [DistanceAttention.Forward].
+// Forward sets x, [rows, D], to the layer's result. distances are as for
+// [DistanceAttention.Forward].
 func (c *Conformer) Forward(ws *transformer.Workspace, x []float32, batch transformer.Batch, distances []float32) error {
 	defer ws.Release(ws.Mark())
 	normed := ws.Alloc(len(x)) // [rows, D]
@@ -90,15 +94,16 @@ func (c *Conformer) Forward(ws *transformer.Workspace, x []float32, batch transf
 	return c.out.Forward(ws, x, x) // [rows, D]
 }
 
-// gatedConvolution is a depthwise convolution between two projections. The first projection has a gate.
+// gatedConvolution is a depthwise convolution between two projections. The first projection has a
+// gate.
 type gatedConvolution struct {
 	value, gate, out *transformer.Linear // [D, D]
 	weight, bias     []float32           // [steps, D], [D]: with the batch normalization that follows
 	act              func(t kernels.Threads, x []float32)
 }
 
-// loadConvolution takes the tensors of transformers' ParakeetEncoderConvolutionModule. A batch normalization is, after training, a
-// factor and a bias for each channel.
+// loadConvolution takes the tensors of transformers' ParakeetEncoderConvolutionModule. A batch
+// normalization is, after training, a factor and a bias for each channel.
 func (c ConformerConfig) loadConvolution(l *transformer.Loader) *gatedConvolution {
 	dim := c.Dim
 	g := &gatedConvolution{bias: make([]float32, dim), act: Activate(c.Activation)}
@@ -154,7 +159,8 @@ func (g *gatedConvolution) forward(ws *transformer.Workspace, x, normed []float3
 	return g.out.ForwardAdd(ws, x, mixed, x)
 }
 
-// mix sets dst, [rows, D], to the depthwise convolution of x, [rows, D], with zeros before and after it.
+// mix sets dst, [rows, D], to the depthwise convolution of x, [rows, D], with zeros before and
+// after it.
 func (g *gatedConvolution) mix(ws *transformer.Workspace, dst, x []float32) {
 	defer ws.Release(ws.Mark())
 	dim := len(g.bias)

@@ -14,12 +14,13 @@ import (
 // DecoderLayer is a layer of a decoder: [transformer.Layer] for most.
 type DecoderLayer interface {
 	Forward(ws *transformer.Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error
-	// CacheBytes is the memory that a cache in a format takes for a row: keys and values, or other state.
+	// CacheBytes is the memory that a cache in a format takes for a row: keys and values, or other
+	// state.
 	CacheBytes(f kernels.Format) int64
 }
 
-// A crossLayer is a DecoderLayer that may attend to the rows of an encoder. A cache takes MemoryBytes for each row; 0: the layer does not attend
-// to them.
+// A crossLayer is a DecoderLayer that may attend to the rows of an encoder. A cache takes
+// MemoryBytes for each row; 0: the layer does not attend to them.
 type crossLayer interface{ MemoryBytes() int64 }
 
 // A recurrentLayer is a DecoderLayer with a state: a cache keeps StateBytes for each sequence.
@@ -54,14 +55,15 @@ type Decoder struct {
 	Streams *Streams
 	// Kept is how many layers leave their keys and values to later ones.
 	Kept int
-	// Whole is set for the layers in which the rows of a Soft also see those after them in the same Soft; nil: there are none. Such a Soft passes
-	// through the decoder as a whole.
+	// Whole is set for the layers in which the rows of a Soft also see those after them in the same
+	// Soft; nil: there are none. Such a Soft passes through the decoder as a whole.
 	Whole []bool
 	// Axes is whether rotary positions have axes, by which images are placed.
 	Axes bool
 	// ByLength is whether the frequencies of rotary positions depend on the length of the sequence.
 	ByLength bool
-	// Frequencies are those for a length, where a sequence whose frequencies change is computed again from its start; else nil.
+	// Frequencies are those for a length, where a sequence whose frequencies change is computed
+	// again from its start; else nil.
 	Frequencies func(length int) []float64
 	// Next predicts further tokens; nil: nothing does.
 	Next *Predictor
@@ -104,14 +106,15 @@ func (d *Decoder) BothWays() bool {
 // HoldAdapters makes histories have adapters of these names.
 func (d *Decoder) HoldAdapters(names []string) { d.adapters = names }
 
-// RewritesHistory reports whether keys and values of earlier tokens depend on the length of the prompt or of the sequence, so that the first
-// rows of a history are not those of a shorter text.
+// RewritesHistory reports whether keys and values of earlier tokens depend on the length of the
+// prompt or of the sequence, so that the first rows of a history are not those of a shorter text.
 func (d *Decoder) RewritesHistory() bool { return d.ByLength }
 
 // ReadsWhole reports whether each Soft has to pass through the decoder as a whole.
 func (d *Decoder) ReadsWhole() bool { return d.Whole != nil }
 
-// Adapter returns the number, for [transformer.History.Adapt], of the adapter with a name, and false if there is none.
+// Adapter returns the number, for [transformer.History.Adapt], of the adapter with a name, and
+// false if there is none.
 func (d *Decoder) Adapter(name string) (number int, ok bool) {
 	at := slices.Index(d.adapters, name)
 	return at + 1, at >= 0
@@ -142,8 +145,8 @@ func (d *Decoder) HiddenSoft(ws *transformer.Workspace, dst []float32, tokens []
 	return d.pass(ws, dst, tokens, batch, soft, nil, cache) // [rows, D]
 }
 
-// again is Hidden with a cache where all rows have the frequencies for the length of the sequence. With them the
-// hidden states of all earlier tokens change, so that sequences whose frequencies are
+// again is Hidden with a cache where all rows have the frequencies for the length of the sequence.
+// With them the hidden states of all earlier tokens change, so that sequences whose frequencies are
 // no longer those of their cache are computed from their start.
 func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
 	if err := d.check(dst, transformer.Tokens{IDs: tokens, Batch: batch}, cache); err != nil {
@@ -180,7 +183,8 @@ func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, 
 	return nil
 }
 
-// pass is Hidden of tokens that follow those in cache. The vectors of soft tokens have no learned positions added to them.
+// pass is Hidden of tokens that follow those in cache. The vectors of soft tokens have no learned
+// positions added to them.
 func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, soft []transformer.Soft, memory *transformer.Memory, cache *transformer.Cache) error {
 	tokens = d.instead(tokens)
 	if err := d.Embed(ws, dst, transformer.Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]

@@ -27,8 +27,8 @@ func (t *Distances) row(distance int) int {
 	return min(max(distance+t.Span, 0), 2*t.Span-1)
 }
 
-// bucket returns the distance itself up to half of the buckets, and grows with its logarithm from there, in
-// float32, which decides at the borders.
+// bucket returns the distance itself up to half of the buckets, and grows with its logarithm from
+// there, in float32, which decides at the borders.
 func (t *Distances) bucket(distance int) int {
 	half, far := t.Buckets/2, max(distance, -distance)
 	if far <= half {
@@ -68,11 +68,12 @@ func (t *Distances) Nearby(ws *transformer.Workspace, length, dim int) (*Nearby,
 	return near, err
 }
 
-// Disentangled is attention whose scores are (q·k + q·keyDistance + k·queryDistance) * scale, the two vectors
-// being those of the distance between the two positions.
+// Disentangled is attention whose scores are (q·k + q·keyDistance + k·queryDistance) * scale, the
+// two vectors being those of the distance between the two positions.
 type Disentangled struct {
 	Query, Key, Value *transformer.Linear
-	// queryDistance and keyDistance project the vectors of distances; nil: their products are left out.
+	// queryDistance and keyDistance project the vectors of distances; nil: their products are left
+	// out.
 	QueryDistance, KeyDistance *transformer.Linear
 	Out                        *transformer.Linear
 	Core                       transformer.Attention
@@ -116,8 +117,8 @@ func (near *Nearby) project(ws *transformer.Workspace, l *transformer.Linear) ([
 	return y, l.Forward(ws, y, near.x)
 }
 
-// attend sets dst, [L, D], to the attention of one sequence. keys and queries are the projections of near.x,
-// [n, D], or nil.
+// attend sets dst, [L, D], to the attention of one sequence. keys and queries are the projections
+// of near.x, [n, D], or nil.
 func (a *Disentangled) attend(ws *transformer.Workspace, dst, q, k, v, keys, queries []float32, near *Nearby) error {
 	defer ws.Release(ws.Mark())
 	heads, length := a.Core.Heads, len(q)/(a.Core.Heads*a.Core.HeadDim)
@@ -151,8 +152,8 @@ func (a *Disentangled) attend(ws *transformer.Workspace, dst, q, k, v, keys, que
 	return a.Core.Forward(ws, dst, in) // [L, D]
 }
 
-// products are those of x, [L, D], and the vectors y, [n, D], in each head, scaled: [heads, L, n]. Of y nil they
-// are nil.
+// products are those of x, [L, D], and the vectors y, [n, D], in each head, scaled: [heads, L, n].
+// Of y nil they are nil.
 func (a *Disentangled) products(ws *transformer.Workspace, x, y []float32, n int) []float32 {
 	if y == nil {
 		return nil

@@ -31,7 +31,8 @@ func (e *Embedder) Dim() int {
 	return e.Tokens.Dim
 }
 
-// PositionLimit returns the number of positions that are added to tokens; 0: no positions are added.
+// PositionLimit returns the number of positions that are added to tokens; 0: no positions are
+// added.
 func (e *Embedder) PositionLimit() int {
 	switch {
 	case e.Positions != nil:
@@ -54,8 +55,7 @@ func (e *Embedder) check(dst []float32, in transformer.Tokens, cache *transforme
 	return check.Len("dst", dst, rows*e.Dim(), "rows*dim")
 }
 
-// Embed sets dst, [rows, D], to the vectors of tokens that follow those in cache, which
-// may be nil.
+// Embed sets dst, [rows, D], to the vectors of tokens that follow those in cache, which may be nil.
 func (e *Embedder) Embed(ws *transformer.Workspace, dst []float32, in transformer.Tokens, cache *transformer.Cache) error {
 	if err := e.check(dst, in, cache); err != nil {
 		return err
@@ -131,9 +131,8 @@ func (e *Embedder) addPositions(ws *transformer.Workspace, x []float32, in trans
 	return nil
 }
 
-// Sinusoids are positions up to a length whose first half is sines and whose second is
-// cosines, each ratio times slower than the one before. A width that is odd ends with
-// zeros.
+// Sinusoids are positions up to a length whose first half is sines and whose second is cosines,
+// each ratio times slower than the one before. A width that is odd ends with zeros.
 type Sinusoids struct {
 	Length int
 	Ratio  float64
@@ -179,9 +178,9 @@ func (e *TextEncoder) Encode(ws *transformer.Workspace, dst []float32, in transf
 	return e.Layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: mask}, nil) // [rows, D]
 }
 
-// RelativeBias is added to the scores of a query and a key: a number for each head and
-// bucket of distances, which grow with the distance (Raffel et al., 2020, section 2.1).
-// The layers of a stack share it. T5 and MPNet have it.
+// RelativeBias is added to the scores of a query and a key: a number for each head and bucket of
+// distances, which grow with the distance (Raffel et al., 2020, section 2.1). The layers of a stack
+// share it. T5 and MPNet have it.
 type RelativeBias struct {
 	Weight         []float32 // [buckets, heads]
 	Heads, Buckets int
@@ -211,8 +210,8 @@ func (r *RelativeBias) bucket(behind int) int {
 	return first + min(large, buckets-1)
 }
 
-// mask returns the bias for the rows of batch, which follow those in cache; nil without bias.
-// It lies in memory of ws.
+// mask returns the bias for the rows of batch, which follow those in cache; nil without bias. It
+// lies in memory of ws.
 func (r *RelativeBias) mask(ws *transformer.Workspace, batch transformer.Batch, cache *transformer.Cache) *transformer.Mask {
 	if r == nil || batch.Len() == 0 {
 		return nil

@@ -12,15 +12,16 @@ import (
 // Axial makes rotary positions with two axes. Half of the pairs of features turn by each.
 type Axial struct {
 	Frequencies []float64 // [pairs/2], angles in radians for a step along an axis
-	// Centered is set where an axis goes from -1 to 1, with the centres of patches as positions: DINOv3. Else positions
-	// are the numbers of rows and columns.
+	// Centered is set where an axis goes from -1 to 1, with the centres of patches as positions:
+	// DINOv3. Else positions are the numbers of rows and columns.
 	Centered bool
 	// AcrossFirst is set where the first half of the pairs turns by the column, else by the row.
 	AcrossFirst bool
 }
 
-// Turns returns the positions of an image's rows for [GridAttention], [first+down*across, 2*pairs]: the cosines of a row's
-// pairs, then their sines. The first rows stand for no patch and do not turn.
+// Turns returns the positions of an image's rows for [GridAttention], [first+down*across, 2*pairs]:
+// the cosines of a row's pairs, then their sines. The first rows stand for no patch and do not
+// turn.
 func (a *Axial) Turns(first, down, across int) []float32 {
 	n := len(a.Frequencies)
 	dst := make([]float32, (first+down*across)*4*n)
@@ -65,13 +66,13 @@ type GridAttention struct {
 	QueryNorm, KeyNorm, ValueNorm *transformer.Norm // of heads; nil: none
 	Heads, KVHeads, HeadDim       int
 	Scale                         float32 // of the scores; 0: 1/sqrt(HeadDim)
-	// Split is set where the pairs of each axis lie in a half of the head of their own: Gemma 4. Else the first features of
-	// all pairs lie in front of the second ones.
+	// Split is set where the pairs of each axis lie in a half of the head of their own: Gemma 4.
+	// Else the first features of all pairs lie in front of the second ones.
 	Split bool
 }
 
-// Forward sets dst, [rows, D], to the attention of x, [rows, D]. turns, [rows, HeadDim], is what [Axial.Turns] returns for
-// the rows of batch.
+// Forward sets dst, [rows, D], to the attention of x, [rows, D]. turns, [rows, HeadDim], is what
+// [Axial.Turns] returns for the rows of batch.
 func (a *GridAttention) Forward(ws *transformer.Workspace, dst, x []float32, batch transformer.Batch, turns []float32) error {
 	rows, dim, kvDim := batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	if len(turns) != rows*a.HeadDim {
@@ -127,8 +128,8 @@ func (t *gridTurn) Do(from, to int) {
 	}
 }
 
-// turnPairs turns the pairs of x. The features of a pair are one in each half. The conversions keep a processor from fusing
-// a product with the sum.
+// turnPairs turns the pairs of x. The features of a pair are one in each half. The conversions keep
+// a processor from fusing a product with the sum.
 func turnPairs(x, cos, sin []float32) {
 	first, second := x[:len(cos)], x[len(cos):]
 	for i, c := range cos {

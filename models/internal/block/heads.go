@@ -10,11 +10,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Heads: what turns hidden states into logits and pooled vectors; and pooling, one vector for
-// all rows of a sequence.
+// Heads: what turns hidden states into logits and pooled vectors; and pooling, one vector for all
+// rows of a sequence.
 
-// Head pools the rows of each sequence, or takes every row, and passes them through
-// those of its layers that are not nil.
+// Head pools the rows of each sequence, or takes every row, and passes them through those of its
+// layers that are not nil.
 type Head struct {
 	Dim   int     // width of the hidden states; 0: as dense or out want it
 	Pool  Pooling // nil: every row is a result
@@ -100,12 +100,12 @@ func Answer(l *transformer.Loader, dim int) *Head {
 	return &Head{Last: l.At("qa_outputs.").Linear(dim, 2, true)}
 }
 
-// A Pooling sets dst, [sequences, dim], to a vector for each sequence of x, [rows, dim],
-// the hidden states of in, without the first skip rows of each.
+// A Pooling sets dst, [sequences, dim], to a vector for each sequence of x, [rows, dim], the hidden
+// states of in, without the first skip rows of each.
 type Pooling func(dst, x []float32, in transformer.Tokens, dim, skip int) error
 
-// pooled makes a pooling of what it does with the rows of one sequence, one at least, the
-// first of which has a number.
+// pooled makes a pooling of what it does with the rows of one sequence, one at least, the first of
+// which has a number.
 func pooled(f func(dst, rows []float32, first int)) Pooling {
 	return func(dst, x []float32, in transformer.Tokens, dim, skip int) error {
 		return eachSequence(dst, x, in.Batch, dim, skip, func(_ int, dst, rows []float32) error {
@@ -115,8 +115,8 @@ func pooled(f func(dst, rows []float32, first int)) Pooling {
 	}
 }
 
-// eachSequence calls f for each sequence of a batch with its part of dst, [sequences, dim], and
-// its rows of x, [rows, dim], except for the first skip of them.
+// eachSequence calls f for each sequence of a batch with its part of dst, [sequences, dim], and its
+// rows of x, [rows, dim], except for the first skip of them.
 func eachSequence(dst, x []float32, batch transformer.Batch, dim, skip int, f func(i int, dst, rows []float32) error) error {
 	if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
 		return check.Errorf(fault.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
@@ -132,8 +132,8 @@ func eachSequence(dst, x []float32, batch transformer.Batch, dim, skip int, f fu
 	return nil
 }
 
-// PoolAt takes the row of one token of each sequence: that at the index which at finds among
-// the tokens, or -1.
+// PoolAt takes the row of one token of each sequence: that at the index which at finds among the
+// tokens, or -1.
 func PoolAt(at func(tokens []int) int) Pooling {
 	return func(dst, x []float32, in transformer.Tokens, dim, skip int) error {
 		if len(in.IDs) != in.Batch.Rows() {

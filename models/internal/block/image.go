@@ -18,15 +18,15 @@ type Patches struct {
 	Project                 *transformer.Linear
 }
 
-// LoadPatches returns the patches whose projection is the convolution in weight, [dim,
-// channels, height, width], whose stride is its size.
+// LoadPatches returns the patches whose projection is the convolution in weight, [dim, channels,
+// height, width], whose stride is its size.
 func LoadPatches(l *transformer.Loader, dim, channels, height, width int, bias bool) *Patches {
 	weight, b := l.Tensor("weight", dim, channels, height, width), l.Optional(bias, "bias", dim)
 	return &Patches{channels, height, width, l.LinearOf(channels*height*width, dim, weight, b)}
 }
 
-// grid returns the number of patches of an image, down and across. Pixels at its lower and
-// right edge that do not fill a patch are ignored.
+// grid returns the number of patches of an image, down and across. Pixels at its lower and right
+// edge that do not fill a patch are ignored.
 func (p *Patches) grid(height, width int) (down, across int, err error) {
 	if height < p.Height || width < p.Width {
 		return 0, 0, check.Errorf(fault.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.Height, p.Width)
@@ -34,8 +34,8 @@ func (p *Patches) grid(height, width int) (down, across int, err error) {
 	return height / p.Height, width / p.Width, nil
 }
 
-// forward sets dst, [images, patches, D], to the patches of pixels, [images, channels,
-// height, width], row by row.
+// forward sets dst, [images, patches, D], to the patches of pixels, [images, channels, height,
+// width], row by row.
 func (p *Patches) forward(ws *transformer.Workspace, dst, pixels []float32, images, height, width int) error {
 	down, across, err := p.grid(height, width)
 	if err != nil {
@@ -71,11 +71,13 @@ func positionsFor(table []float32, first, dim, side, down, across int, resize fu
 	return slices.Concat(front, resize(table[len(front):], dim, side, side, down, across))
 }
 
-// interpolate resizes a table of positions bicubically (Keys, 1981, with a = -0.75), as PyTorch does where corners are not aligned.
+// interpolate resizes a table of positions bicubically (Keys, 1981, with a = -0.75), as PyTorch
+// does where corners are not aligned.
 var interpolate = ResizeBy(taps)
 
-// ResizeBy returns a function that resizes a table of positions, [down, across, dim], in both directions. places returns the places of n
-// that place i of to is made of, and their weights; the product of two weights is rounded to T.
+// ResizeBy returns a function that resizes a table of positions, [down, across, dim], in both
+// directions. places returns the places of n that place i of to is made of, and their weights; the
+// product of two weights is rounded to T.
 func ResizeBy[T float32 | float64](places func(i, to, n int) (at []int, weights []T)) func(table []float32, dim, down, across, toDown, toAcross int) []float32 {
 	return func(table []float32, dim, down, across, toDown, toAcross int) []float32 {
 		dst := make([]float32, toDown*toAcross*dim)

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// JoinedTower makes one row of each square of patches of an image: the hidden states of the patches one after another, projected to the
-// width of a text.
+// JoinedTower makes one row of each square of patches of an image: the hidden states of the patches
+// one after another, projected to the width of a text.
 type JoinedTower struct {
 	*ImageTower
 	Square  int // side of a square, in patches
@@ -30,7 +30,8 @@ func (t *JoinedTower) Rows(height, width int) (int, error) {
 	return down / t.Square * (across / t.Square), nil
 }
 
-// EncodeImages sets dst, [images, Rows, Dim], to the results for pixels, [images, Channels, height, width].
+// EncodeImages sets dst, [images, Rows, Dim], to the results for pixels, [images, Channels, height,
+// width].
 func (t *JoinedTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float32, images, height, width int) error {
 	rows, err := t.Rows(height, width)
 	if err != nil {
@@ -49,8 +50,8 @@ func (t *JoinedTower) EncodeImages(ws *transformer.Workspace, dst, pixels []floa
 	return t.Project.Forward(ws, dst, joined) // [images, rows, Out]
 }
 
-// join copies x, [patches of all images, D], of which across make a row, to dst, [squares, area*D]. The squares of two images have no patches
-// in common, since images consist of whole squares.
+// join copies x, [patches of all images, D], of which across make a row, to dst, [squares, area*D].
+// The squares of two images have no patches in common, since images consist of whole squares.
 func (t *JoinedTower) join(dst, x []float32, across int) {
 	dim, side := t.Width, t.Square
 	for p := range len(x) / dim {

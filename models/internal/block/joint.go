@@ -21,8 +21,8 @@ type Joint struct {
 // Dim returns the width of the vectors.
 func (j *Joint) Dim() int { return j.TextHead.Out() }
 
-// EmbedTexts sets dst, [sequences, Dim], to the vectors of texts, which end with the
-// token that their tokenizer puts there.
+// EmbedTexts sets dst, [sequences, Dim], to the vectors of texts, which end with the token that
+// their tokenizer puts there.
 func (j *Joint) EmbedTexts(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(in.Batch.Rows() * j.Text.Dim())    // [rows, D]
@@ -36,8 +36,7 @@ func (j *Joint) EmbedTexts(ws *transformer.Workspace, dst []float32, in transfor
 	return nil
 }
 
-// EmbedImages sets dst, [images, Dim], to the vectors of pixels, [images, channels,
-// height, width].
+// EmbedImages sets dst, [images, Dim], to the vectors of pixels, [images, channels, height, width].
 func (j *Joint) EmbedImages(ws *transformer.Workspace, dst, pixels []float32, images, height, width int) error {
 	rows, err := j.Image.Rows(height, width)
 	if err != nil {
@@ -55,8 +54,8 @@ func (j *Joint) EmbedImages(ws *transformer.Workspace, dst, pixels []float32, im
 	return nil
 }
 
-// Compare sets dst, [images, texts], to the logits of each image and text belonging
-// together: the products of their vectors, [images, Dim] and [texts, Dim], scaled.
+// Compare sets dst, [images, texts], to the logits of each image and text belonging together: the
+// products of their vectors, [images, Dim] and [texts, Dim], scaled.
 func (j *Joint) Compare(ws *transformer.Workspace, dst, images, texts []float32) error {
 	dim := j.Dim()
 	m, n := len(images)/dim, len(texts)/dim
@@ -70,7 +69,8 @@ func (j *Joint) Compare(ws *transformer.Workspace, dst, images, texts []float32)
 	return nil
 }
 
-// tokenEncoder, imageEncoder and rowHead are what models.Encoder, models.ImageEncoder and models.Head are.
+// tokenEncoder, imageEncoder and rowHead are what models.Encoder, models.ImageEncoder and
+// models.Head are.
 type (
 	tokenEncoder interface {
 		Dim() int

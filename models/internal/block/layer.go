@@ -5,11 +5,12 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Layers that normalize what leaves a part, or multiply it, before it is added, and layers with Mamba-2 in place of
-// attention: what [transformer.Layer] lacks.
+// Layers that normalize what leaves a part, or multiply it, before it is added, and layers with
+// Mamba-2 in place of attention: what [transformer.Layer] lacks.
 
-// Layer is attention, or Mamba-2, and then a feed-forward network. Each part may normalize what enters it, normalize
-// what leaves it, and multiply that before it is added to the part's input. A layer may have one of the parts only.
+// Layer is attention, or Mamba-2, and then a feed-forward network. Each part may normalize what
+// enters it, normalize what leaves it, and multiply that before it is added to the part's input. A
+// layer may have one of the parts only.
 type Layer struct {
 	Norm, PostNorm         *transformer.Norm // of what enters attention and of what leaves it; nil: none
 	Attention              *transformer.MultiHeadAttention

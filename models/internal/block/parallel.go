@@ -5,8 +5,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Layers whose attention and feed-forward network work side by side, on the same input. Phi, GPT-NeoX and
-// Cohere 2 have them.
+// Layers whose attention and feed-forward network work side by side, on the same input. Phi,
+// GPT-NeoX and Cohere 2 have them.
 
 // ParallelLayer adds to its input what attention and feed-forward network make of it, normalized.
 type ParallelLayer struct {

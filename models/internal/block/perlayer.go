@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// PerLayer makes the per-layer embeddings of Gemma 3n and later: a vector of each token for each layer.
+// PerLayer makes the per-layer embeddings of Gemma 3n and later: a vector of each token for each
+// layer.
 type PerLayer struct {
 	Layers, Width int
 	Project       *transformer.Linear    // from the vectors of the tokens to Layers*Width

@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// PooledTower is an encoder of images whose results are means over squares of patches. It takes pixels from 0 to 1.
+// PooledTower is an encoder of images whose results are means over squares of patches. It takes
+// pixels from 0 to 1.
 type PooledTower struct {
 	Width        int // D
 	Pool         int // side of a square, in patches
@@ -53,7 +54,8 @@ func (t *PooledTower) Rows(height, width int) (int, error) {
 	return down * across / (t.Pool * t.Pool), nil
 }
 
-// EncodeImages sets dst, [images, Rows, Dim], to the results for pixels, [images, Channels, height, width].
+// EncodeImages sets dst, [images, Rows, Dim], to the results for pixels, [images, Channels, height,
+// width].
 func (t *PooledTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float32, images, height, width int) error {
 	rows, err := t.Rows(height, width)
 	if err != nil {
@@ -106,8 +108,9 @@ func (t *PooledTower) addPositions(x []float32, images, down, across int) {
 	}
 }
 
-// pool sets dst, [rows of all images, D], to the scaled means of the squares of x, [patches of all images, D], of which across
-// make a row. The squares of two images have no patches in common, since images consist of whole squares.
+// pool sets dst, [rows of all images, D], to the scaled means of the squares of x, [patches of all
+// images, D], of which across make a row. The squares of two images have no patches in common,
+// since images consist of whole squares.
 func (t *PooledTower) pool(dst, x []float32, across int) {
 	dim := t.Width
 	meanSquares(dst, x, dim, across, t.Pool)
@@ -122,8 +125,9 @@ func (t *PooledTower) pool(dst, x []float32, across int) {
 	}
 }
 
-// meanSquares sets dst, [squares, D], to the means over squares of patches, which are side by side. x is [patches, D], of which across make a
-// row. Patches at the end of a row that fill no square are left out.
+// meanSquares sets dst, [squares, D], to the means over squares of patches, which are side by side.
+// x is [patches, D], of which across make a row. Patches at the end of a row that fill no square
+// are left out.
 func meanSquares(dst, x []float32, dim, across, side int) {
 	clear(dst)
 	squares, area := across/side, float32(side*side)
@@ -139,7 +143,8 @@ func meanSquares(dst, x []float32, dim, across, side int) {
 	}
 }
 
-// NormedLayer is a layer of an encoder of images that normalizes what enters and what leaves each of its parts.
+// NormedLayer is a layer of an encoder of images that normalizes what enters and what leaves each
+// of its parts.
 type NormedLayer struct {
 	AttentionNorm, AttentionAfter *transformer.Norm
 	Attention                     *GridAttention

@@ -7,8 +7,9 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Predictor is a layer after the last that predicts the token after the next one: DeepSeek-AI, 2024, "DeepSeek-V3 Technical Report", section 2.2,
-// multi-token prediction. Of the hidden state h of a token and the next token t it computes
+// Predictor is a layer after the last that predicts the token after the next one: DeepSeek-AI,
+// 2024, "DeepSeek-V3 Technical Report", section 2.2, multi-token prediction. Of the hidden state h
+// of a token and the next token t it computes
 //
 //	Norm(Layer(Project([TokenNorm(embedding of t), HiddenNorm(h)])))
 //
@@ -31,8 +32,9 @@ func (p *Predictor) NewPages(limit int64) *transformer.Pages {
 	return pages
 }
 
-// Predict sets dst, [rows, D], to the hidden states of the tokens after those given, for x, [rows, D], the hidden states of the tokens before them. dst may
-// be x. The rows follow those in cache, which may be nil.
+// Predict sets dst, [rows, D], to the hidden states of the tokens after those given, for x, [rows,
+// D], the hidden states of the tokens before them. dst may be x. The rows follow those in cache,
+// which may be nil.
 func (p *Predictor) Predict(ws *transformer.Workspace, dst, x []float32, tokens []int, batch transformer.Batch, cache *transformer.Cache) error {
 	dim, rows := p.Tokens.Dim, batch.Rows()
 	if len(tokens) != rows {

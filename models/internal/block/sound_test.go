@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// TestDistanceAttention compares with the definition in float64: a sequence whose queries are computed in several parts, together with
-// a short one.
+// TestDistanceAttention compares with the definition in float64: a sequence whose queries are
+// computed in several parts, together with a short one.
 func TestDistanceAttention(t *testing.T) {
 	t.Parallel()
 	const heads, headDim, dim, longest = 8, 4, 32, 300

@@ -19,10 +19,10 @@ type SubsamplingConfig struct {
 	Dim      int // of the result
 }
 
-// Subsampling makes one hidden state of several frames of a spectrogram: a convolution to channels, then depthwise convolutions,
-// each with a projection of the channels, and a projection of all that is left of a frame. Each convolution halves time and
-// frequency if its stride is 2 (Rekesh et al., 2023, "Fast Conformer with Linearly Scalable Attention for Efficient
-// Speech Recognition").
+// Subsampling makes one hidden state of several frames of a spectrogram: a convolution to channels,
+// then depthwise convolutions, each with a projection of the channels, and a projection of all that
+// is left of a frame. Each convolution halves time and frequency if its stride is 2 (Rekesh et al.,
+// 2023, "Fast Conformer with Linearly Scalable Attention for Efficient Speech Recognition").
 type Subsampling struct {
 	SubsamplingConfig
 	first     *transformer.Linear // [steps*steps, channels]
@@ -34,7 +34,8 @@ type Subsampling struct {
 // depthwise is a convolution of each channel.
 type depthwise struct{ weight, bias []float32 } // [steps*steps, channels], [channels]
 
-// LoadSubsampling takes the tensors of transformers' ParakeetEncoderSubsamplingConv2D. Layers must leave frequencies of Bins.
+// LoadSubsampling takes the tensors of transformers' ParakeetEncoderSubsamplingConv2D. Layers must
+// leave frequencies of Bins.
 func LoadSubsampling(c SubsamplingConfig, l *transformer.Loader) *Subsampling {
 	s := &Subsampling{SubsamplingConfig: c}
 	area := c.Steps * c.Steps
@@ -77,7 +78,8 @@ func (c SubsamplingConfig) frequencies(convolutions int) int { return c.after(c.
 // Rows returns the number of hidden states of a number of frames.
 func (c SubsamplingConfig) Rows(frames int) int { return c.after(frames, c.Layers) }
 
-// subsamplingRows is how many hidden states are computed at once, which bounds the memory of what convolutions give.
+// subsamplingRows is how many hidden states are computed at once, which bounds the memory of what
+// convolutions give.
 const subsamplingRows = 16
 
 // A span is rows From to To of a number of rows that a convolution takes or gives.
@@ -123,7 +125,8 @@ func (s *Subsampling) part(ws *transformer.Workspace, dst, x []float32, want spa
 	return s.out.Forward(ws, dst, y) // [rows, D]
 }
 
-// enter returns the first convolution of x, [frames, Bins], for a span of its rows: [rows, frequencies, channels].
+// enter returns the first convolution of x, [frames, Bins], for a span of its rows: [rows,
+// frequencies, channels].
 func (s *Subsampling) enter(ws *transformer.Workspace, x []float32, rows span) ([]float32, error) {
 	frames, frequencies, area := len(x)/s.Bins, s.frequencies(1), s.Steps*s.Steps
 	n := (rows.to - rows.from) * frequencies
@@ -144,7 +147,8 @@ func (s *Subsampling) enter(ws *transformer.Workspace, x []float32, rows span) (
 	return y, nil
 }
 
-// forward returns the convolution of a span of rows, x of [rows, frequencies, channels], for another span of its results.
+// forward returns the convolution of a span of rows, x of [rows, frequencies, channels], for
+// another span of its results.
 func (d depthwise) forward(ws *transformer.Workspace, x []float32, c SubsamplingConfig, have, want span, frequencies int) []float32 {
 	channels, fewer := c.Channels, c.next(frequencies)
 	dst, product := ws.Alloc((want.to-want.from)*fewer*channels), ws.Alloc(channels)

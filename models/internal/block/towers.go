@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Two towers: an encoder of texts and one of images, trained so that vectors of what
-// belongs together are close. CLIP and SigLIP have them.
+// Two towers: an encoder of texts and one of images, trained so that vectors of what belongs
+// together are close. CLIP and SigLIP have them.
 
 // TowerConfigs returns the configurations of the encoders of texts and of images.
 func TowerConfigs(d configuration.Document) (texts, images configuration.Document, err error) {

@@ -23,9 +23,10 @@ type TransducerConfig struct {
 	Activation      kernels.Activation
 }
 
-// Transducer writes the tokens of hidden states of sound. Each token says how many hidden states it spans. The next token depends on
-// the tokens so far, which an LSTM turns into a vector (Graves, 2012, "Sequence Transduction with Recurrent Neural Networks"; Xu et al., 2023,
-// "Efficient Sequence Transduction by Jointly Predicting Tokens and Durations").
+// Transducer writes the tokens of hidden states of sound. Each token says how many hidden states it
+// spans. The next token depends on the tokens so far, which an LSTM turns into a vector (Graves,
+// 2012, "Sequence Transduction with Recurrent Neural Networks"; Xu et al., 2023, "Efficient
+// Sequence Transduction by Jointly Predicting Tokens and Durations").
 type Transducer struct {
 	TransducerConfig
 	enter, predict, joint *transformer.Linear // [In, Dim], [Dim, Dim], [Dim, Vocab+durations]
@@ -73,8 +74,9 @@ type Emission struct {
 	Row, Rows int // the hidden state, from the beginning of the sound on, and how many the token is about
 }
 
-// Begin returns the state before sound of a number of hidden states, of which at most MaxSymbols times as many tokens are
-// written, less one: transformers counts the first token that the prediction network sees.
+// Begin returns the state before sound of a number of hidden states, of which at most MaxSymbols
+// times as many tokens are written, less one: transformers counts the first token that the
+// prediction network sees.
 func (t *Transducer) Begin(rows int) *Transduction {
 	s := &Transduction{left: t.MaxSymbols*rows - 1}
 	for range t.layers {
@@ -83,12 +85,12 @@ func (t *Transducer) Begin(rows int) *Transduction {
 	return s
 }
 
-// jointRows is how many hidden states are compared at once with what the tokens so far predict. Most say nothing, which changes no
-// prediction.
+// jointRows is how many hidden states are compared at once with what the tokens so far predict.
+// Most say nothing, which changes no prediction.
 const jointRows = 8
 
-// Hear returns the tokens of the hidden states x, [rows, In], that follow those of s. Errors match fault.ErrShape for sizes that do not
-// fit, and fault.ErrNotFinite for logits that are not numbers.
+// Hear returns the tokens of the hidden states x, [rows, In], that follow those of s. Errors match
+// fault.ErrShape for sizes that do not fit, and fault.ErrNotFinite for logits that are not numbers.
 func (t *Transducer) Hear(ws *transformer.Workspace, s *Transduction, x []float32) (all []Emission, err error) {
 	rows := len(x) / t.In
 	switch {
@@ -125,7 +127,8 @@ func (t *Transducer) Hear(ws *transformer.Workspace, s *Transduction, x []float3
 	return all, nil
 }
 
-// say returns the first token that is not a blank at the hidden states x, [n, Dim], beginning with that of s; a blank if there is no such token.
+// say returns the first token that is not a blank at the hidden states x, [n, Dim], beginning with
+// that of s; a blank if there is no such token.
 func (t *Transducer) say(ws *transformer.Workspace, s *Transduction, x []float32) (Emission, error) {
 	defer ws.Release(ws.Mark())
 	n, width, first := len(x)/t.Dim, t.joint.Out, s.row

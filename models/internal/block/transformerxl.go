@@ -10,9 +10,9 @@ import (
 
 // Attention by distances, as Transformer-XL has it.
 
-// DistanceAttention is attention whose scores are ((q+content)·k + (q+position)·Distance(r)) * scale, r being a fixed vector of
-// the distance from the key to the query (Dai et al., 2019, "Transformer-XL: Attentive Language Models Beyond a
-// Fixed-Length Context").
+// DistanceAttention is attention whose scores are ((q+content)·k + (q+position)·Distance(r)) *
+// scale, r being a fixed vector of the distance from the key to the query (Dai et al., 2019,
+// "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context").
 type DistanceAttention struct {
 	Query, Key, Value, Out *transformer.Linear
 	Distance               *transformer.Linear // without bias
@@ -31,8 +31,9 @@ func LoadDistanceAttention(l *transformer.Loader, dim, heads int, bias bool) *Di
 	}
 }
 
-// DistanceVectors sets dst, [2*length-1, dim], to the vectors of the distances from length-1 down to 1-length: sines and cosines side
-// by side, of angles that grow more slowly from pair to pair. dim is even.
+// DistanceVectors sets dst, [2*length-1, dim], to the vectors of the distances from length-1 down
+// to 1-length: sines and cosines side by side, of angles that grow more slowly from pair to pair.
+// dim is even.
 func DistanceVectors(dst []float32, length, dim int) {
 	frequencies := transformer.Frequencies(10000, dim)
 	for i := range 2*length - 1 {
@@ -47,8 +48,8 @@ func DistanceVectors(dst []float32, length, dim int) {
 // scoreElements is about how many scores by distance are computed at once.
 const scoreElements = 1 << 19
 
-// Forward sets dst, [rows, D], to x plus the attention of normed, [rows, D]. distances is what Distance makes of the vectors of the
-// distances of the longest sequence, [2*longest-1, D].
+// Forward sets dst, [rows, D], to x plus the attention of normed, [rows, D]. distances is what
+// Distance makes of the vectors of the distances of the longest sequence, [2*longest-1, D].
 func (a *DistanceAttention) Forward(ws *transformer.Workspace, dst, x, normed []float32, batch transformer.Batch, distances []float32) error {
 	defer ws.Release(ws.Mark())
 	dim := a.Query.Out
@@ -78,7 +79,8 @@ func (a *DistanceAttention) Forward(ws *transformer.Workspace, dst, x, normed []
 	return a.Out.ForwardAdd(ws, dst, context, x) // [rows, D]
 }
 
-// attend sets dst, [L, D], to the attention of one sequence, some queries at a time. distances are of [2*L-1, D].
+// attend sets dst, [L, D], to the attention of one sequence, some queries at a time. distances are
+// of [2*L-1, D].
 func (a *DistanceAttention) attend(ws *transformer.Workspace, dst, byContent, byPosition, k, v, distances []float32) error {
 	heads, headDim := a.Core.Heads, a.Core.HeadDim
 	dim := heads * headDim
@@ -88,7 +90,8 @@ func (a *DistanceAttention) attend(ws *transformer.Workspace, dst, byContent, by
 		mark := ws.Mark()
 		n := min(most, length-from)
 		near := length + n - 1
-		// Of n queries, the first is length-1-from rows after the vector of distance 0, and each next one a row less.
+		// Of n queries, the first is length-1-from rows after the vector of distance 0, and each
+		// next one a row less.
 		first := length - from - n
 		products, bias := ws.Alloc(heads*n*near), ws.Alloc(heads*n*length) // [heads, n, near], [heads, n, L]
 		ws.Threads.GemmBatched(kernels.GemmBatchedParams{

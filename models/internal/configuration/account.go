@@ -15,8 +15,8 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// The account of a configuration: which of its fields the architecture has read, and what
-// becomes of those it has not.
+// The account of a configuration: which of its fields the architecture has read, and what becomes
+// of those it has not.
 
 // HandMade are configurations that transformers has no class for.
 var HandMade = map[string]*pyclass.Class{
@@ -88,8 +88,8 @@ func (d Document) AccountFor(modelType string) (Document, error) {
 	return d.accounted(cmp.Or(pyclass.Config(modelType), HandMade[modelType]), new(ledger))
 }
 
-// Hidden returns a document with the value that a field has besides that of an alias, if it has
-// an alias.
+// Hidden returns a document with the value that a field has besides that of an alias, if it has an
+// alias.
 func (d Document) Hidden(name string) (Document, bool) {
 	if d.account == nil {
 		return Document{}, false
@@ -104,8 +104,9 @@ func (d Document) Tracked() Document {
 	return d
 }
 
-// SettleBy ends the account of a file that a class of a Python library reads. It returns an error for a field that was not read, is not in
-// idle, and has another value than the class's default. Fields that the class does not have go to warnings.
+// SettleBy ends the account of a file that a class of a Python library reads. It returns an error
+// for a field that was not read, is not in idle, and has another value than the class's default.
+// Fields that the class does not have go to warnings.
 func (d Document) SettleBy(class string, warnings *[]string, idle ...string) error {
 	more, err := beside.Settle(pyclass.File(class), d.Fields, d.account.read, idle)
 	for _, w := range more {
@@ -134,8 +135,9 @@ func (d Document) warn(format string, args ...any) {
 	}
 }
 
-// Settle ends the account. A field that was not read and would change what the model computes is an error, unless idle
-// reports that it has no effect on this model. Fields that nobody knows are warnings.
+// Settle ends the account. A field that was not read and would change what the model computes is an
+// error, unless idle reports that it has no effect on this model. Fields that nobody knows are
+// warnings.
 func (d Document) Settle(idle func(part Document, field string) bool) (warnings []string, err error) {
 	for _, part := range d.account.ledger.parts {
 		for _, name := range slices.Sorted(maps.Keys(part.Fields)) {
@@ -152,7 +154,8 @@ func (d Document) Settle(idle func(part Document, field string) bool) (warnings 
 	return d.account.ledger.warnings, nil
 }
 
-// Default returns the default of a field of a class, which may be nil, or of the fields that all classes have.
+// Default returns the default of a field of a class, which may be nil, or of the fields that all
+// classes have.
 func Default(c *pyclass.Class, name string) (initial string, known bool) {
 	if c != nil {
 		if initial, known = c.Fields[name]; known {

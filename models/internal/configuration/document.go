@@ -99,15 +99,15 @@ func (d Document) Value(field string) string {
 	return check.JSON(v)
 }
 
-// Decode fills the struct that into points to, whose tags name the fields. The struct
-// holds the defaults before the call: fields that are null or absent keep them. Null is an error where
-// transformers refuses it, unless the default is false, 0 or empty: these are the same to Python. Fields
-// of embedded structs count as its own. Integers must be at least 1 and floating-point
+// Decode fills the struct that into points to, whose tags name the fields. The struct holds the
+// defaults before the call: fields that are null or absent keep them. Null is an error where
+// transformers refuses it, unless the default is false, 0 or empty: these are the same to Python.
+// Fields of embedded structs count as its own. Integers must be at least 1 and floating-point
 // numbers above 0, unless a tag min says otherwise.
 //
-// Fields of config.json that no Decode has asked for are looked up in the table of
-// transformers' configuration classes when the model is complete: such a field is an error if
-// it would change what the model computes, and one of [Model].Warnings if it is not in the table.
+// Fields of config.json that no Decode has asked for are looked up in the table of transformers'
+// configuration classes when the model is complete: such a field is an error if it would change
+// what the model computes, and one of [Model].Warnings if it is not in the table.
 func (d Document) Decode(into any) error {
 	v := reflect.ValueOf(into).Elem()
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -144,7 +144,8 @@ func (d Document) Decode(into any) error {
 	return nil
 }
 
-// needs reports whether transformers refuses a null of config.json, and would not take it for the field's default.
+// needs reports whether transformers refuses a null of config.json, and would not take it for the
+// field's default.
 func (d Document) needs(name string) bool {
 	return d.Name != GGUFMetadata && d.account != nil && d.account.class != nil && slices.Contains(d.account.class.Needed, name)
 }
@@ -181,7 +182,8 @@ func (d Document) Activation(field, name string) (kernels.Activation, error) {
 	return 0, d.ErrorWith(field, strconv.Quote(name), "unknown activation")
 }
 
-// FeedActivation returns the activation of a feed-forward network that is named by a field, and its sharpness.
+// FeedActivation returns the activation of a feed-forward network that is named by a field, and its
+// sharpness.
 func (d Document) FeedActivation(field, name string) (a kernels.Activation, sharpness float32, err error) {
 	if name == "quick_gelu" { // x*sigmoid(1.702x)
 		return kernels.ActSiLU, 1.702, nil
@@ -226,7 +228,8 @@ func (l *Labels) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// TokenID is the number of a token. A number beyond 32 bits is in no vocabulary, and stands for a token that never comes.
+// TokenID is the number of a token. A number beyond 32 bits is in no vocabulary, and stands for a
+// token that never comes.
 type TokenID int
 
 func (t *TokenID) UnmarshalJSON(text []byte) error {

@@ -11,7 +11,8 @@ import (
 
 // Values of JSON as Python takes them where it wants another type.
 
-// Truth is whether Python takes the value of a field for true; otherwise is for fields that are absent.
+// Truth is whether Python takes the value of a field for true; otherwise is for fields that are
+// absent.
 func (d Document) Truth(field string, otherwise bool) bool {
 	d.Note(field)
 	if _, ok := d.Fields[field]; !ok {
@@ -47,8 +48,8 @@ func Empty(x any) bool {
 	return false
 }
 
-// Integer returns a field that is an integer for Python: true is 1, and those beyond an int32 become the
-// largest and the smallest of it.
+// Integer returns a field that is an integer for Python: true is 1, and those beyond an int32
+// become the largest and the smallest of it.
 func (d Document) Integer(field string) (int, error) {
 	d.Note(field)
 	switch text := string(d.Fields[field]); text {

@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// TestReach: positions of the type dynamic reach as far as their factor says, and all others as far as max_position_embeddings.
+// TestReach: positions of the type dynamic reach as far as their factor says, and all others as far
+// as max_position_embeddings.
 func TestReach(t *testing.T) {
 	for text, want := range map[string]int{
 		`{}`: 16,

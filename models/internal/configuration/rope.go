@@ -11,11 +11,11 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file reads what config.json says of rotary positions, in the keys of
-// transformers 4 (rope_theta, rope_scaling) and 5 (rope_parameters).
+// This file reads what config.json says of rotary positions, in the keys of transformers 4
+// (rope_theta, rope_scaling) and 5 (rope_parameters).
 
-// RopeFields are the fields of config.json for rotary positions. An architecture that has rotary positions embeds them in its configuration,
-// and calls [Document.Rotary].
+// RopeFields are the fields of config.json for rotary positions. An architecture that has rotary
+// positions embeds them in its configuration, and calls [Document.Rotary].
 type RopeFields struct {
 	RopeTheta      float64 // the default of the architecture
 	RopeScaling    any     `json:"rope_scaling"`
@@ -29,7 +29,8 @@ type RopeFields struct {
 	Original int     // the length trained on by default; 0: that which the model was made for
 	own      bool    // whether the fields above count, beside the objects'
 	Partial  bool    // whether the architecture can rotate a part of each head
-	// Proportional is whether rope_type proportional may leave the last pairs of each head as they are.
+	// Proportional is whether rope_type proportional may leave the last pairs of each head as they
+	// are.
 	Proportional bool
 	Long         bool    // whether longrope is the only other type
 	Base         bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
@@ -66,7 +67,8 @@ func (d Document) Rotary(f RopeFields, headDim, maxPositions int) (*transformer.
 	return d.RotaryOf(object, f, headDim, maxPositions)
 }
 
-// ropeObject returns rope_scaling, rope_parameters if that is empty, or an object without fields if both are.
+// ropeObject returns rope_scaling, rope_parameters if that is empty, or an object without fields if
+// both are.
 func (d Document) ropeObject() (Document, error) {
 	object := d.Bare()
 	for _, field := range []string{"rope_parameters", "rope_scaling"} {
@@ -231,8 +233,9 @@ func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions 
 	return c, err
 }
 
-// axes returns the axis by which each pair of features turns where tokens of images have positions in time, down and across. Every third pair turns by the
-// row and every third by the column, as many as mrope_section says, or else sections.
+// axes returns the axis by which each pair of features turns where tokens of images have positions
+// in time, down and across. Every third pair turns by the row and every third by the column, as
+// many as mrope_section says, or else sections.
 func (d Document) axes(pairs int, sections []int) ([]uint8, error) {
 	const field = "mrope_section"
 	if d.Has(field) {
@@ -252,8 +255,8 @@ func (d Document) axes(pairs int, sections []int) ([]uint8, error) {
 	return axes, nil
 }
 
-// queryScale is what queries at a position are multiplied by: 1 within the length trained on, and then slowly more. original is that
-// length; 0: the object says it.
+// queryScale is what queries at a position are multiplied by: 1 within the length trained on, and
+// then slowly more. original is that length; 0: the object says it.
 func (d Document) queryScale(original int) (func(position int) float32, error) {
 	said := struct {
 		Beta     float64 `json:"llama_4_scaling_beta" min:"0"`
@@ -275,9 +278,9 @@ func (d Document) queryScale(original int) (func(position int) float32, error) {
 	}, nil
 }
 
-// RotaryOfKind returns the rotary positions in layers of a kind of layer_types, where rope_parameters
-// has an object for each kind. Where it has not, theta holds. If scaled, what rope_scaling says
-// goes before that.
+// RotaryOfKind returns the rotary positions in layers of a kind of layer_types, where
+// rope_parameters has an object for each kind. Where it has not, theta holds. If scaled, what
+// rope_scaling says goes before that.
 func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
 	object, err := d.ropeObjectOfKind(kind, scaled)
 	if err != nil {
@@ -291,8 +294,9 @@ func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim,
 	return d.RotaryOf(object, Rope(theta), headDim, maxPositions)
 }
 
-// Reach returns the most positions of a model that was made for maxPositions: the type dynamic multiplies them by its factor. kind is that of
-// the layers where rope_parameters has an object for each, or else empty.
+// Reach returns the most positions of a model that was made for maxPositions: the type dynamic
+// multiplies them by its factor. kind is that of the layers where rope_parameters has an object for
+// each, or else empty.
 func (d Document) Reach(kind string, maxPositions int) int {
 	d.account = nil // the positions themselves account for the fields
 	object, err := d.ropeObject()
@@ -315,8 +319,8 @@ func (d Document) Reach(kind string, maxPositions int) int {
 
 // ropeObjectOfKind returns the object for a kind of layers, as [Document.RotaryOfKind] reads it.
 func (d Document) ropeObjectOfKind(kind string, scaled bool) (Document, error) {
-	// Without an object for the kind there is one that says default, which a scaling's old key
-	// type does not change.
+	// Without an object for the kind there is one that says default, which a scaling's old key type
+	// does not change.
 	object := Document{Name: d.Name, account: d.account, Fields: map[string]json.RawMessage{"rope_type": json.RawMessage(`"default"`)}}
 	var all Document
 	if d.Has("rope_parameters") {

@@ -8,9 +8,10 @@ import (
 
 // Rotary positions that differ between the kinds of layer_types.
 
-// RotaryOfEach returns the rotary positions in layers of a kind of layer_types. rope_parameters must have an object for
-// each kind of the layers. If there is no rope_parameters, otherwise takes the place of that object. rope_scaling, unless it is empty, takes the place
-// of rope_parameters, as in transformers.
+// RotaryOfEach returns the rotary positions in layers of a kind of layer_types. rope_parameters
+// must have an object for each kind of the layers. If there is no rope_parameters, otherwise takes
+// the place of that object. rope_scaling, unless it is empty, takes the place of rope_parameters,
+// as in transformers.
 func (d Document) RotaryOfEach(kind, otherwise string, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
 	field := "rope_parameters"
 	if d.Note("rope_scaling"); !d.Empty("rope_scaling") {
@@ -45,8 +46,9 @@ func (d Document) RotaryOfEach(kind, otherwise string, headDim, maxPositions int
 	return d.RotaryOf(object, f, headDim, maxPositions)
 }
 
-// AxialTheta returns the base of rotary positions that turn with the rows and the columns of an image: rope_theta of the object, of d, or
-// otherwise. Both rope types "default" and "axial" are these positions. Another type is an error.
+// AxialTheta returns the base of rotary positions that turn with the rows and the columns of an
+// image: rope_theta of the object, of d, or otherwise. Both rope types "default" and "axial" are
+// these positions. Another type is an error.
 func (d Document) AxialTheta(otherwise float64) (float64, error) {
 	object, err := d.ropeObject()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // How rope_scaling changes the frequencies of rotary positions.
 
-// dynamic raises the base for sequences longer than those trained on, by so much that
-// the slowest pair turns as far as before (NTK-aware interpolation).
+// dynamic raises the base for sequences longer than those trained on, by so much that the slowest
+// pair turns as far as before (NTK-aware interpolation).
 func (s ropeScaling) dynamic(c *transformer.RotaryConfig, maxPositions int) func(length int) []float64 {
 	trained, dim, theta := c.Frequencies, c.Dim, c.Theta
 	type ofLength struct {
@@ -34,7 +34,8 @@ func (s ropeScaling) dynamic(c *transformer.RotaryConfig, maxPositions int) func
 	}
 }
 
-// Stretched returns the base with which the slowest of dim/2 pairs turns by as much less as alpha says.
+// Stretched returns the base with which the slowest of dim/2 pairs turns by as much less as alpha
+// says.
 func Stretched(theta, alpha float64, dim int) float64 {
 	if dim <= 2 {
 		return theta
@@ -42,11 +43,10 @@ func Stretched(theta, alpha float64, dim int) float64 {
 	return theta * elementary.Pow(alpha, float64(dim)/float64(dim-2))
 }
 
-// yarn interpolates the pairs that turn slowly, leaves those that turn fast, and blends
-// in between; attention is sharpened (Peng et al., 2023, "YaRN").
+// yarn interpolates the pairs that turn slowly, leaves those that turn fast, and blends in between;
+// attention is sharpened (Peng et al., 2023, "YaRN").
 func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
-	// pair is the index of the pair that makes the given number of turns in the length
-	// trained on.
+	// pair is the index of the pair that makes the given number of turns in the length trained on.
 	pair := func(turns float64) float64 {
 		return float64(c.Dim) * elementary.Log(float64(s.original)/(turns*2*math.Pi)) / (2 * elementary.Log(c.Theta))
 	}
@@ -72,7 +72,8 @@ func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
 	}
 }
 
-// sharpen is what scores are multiplied by, since more positions make attention less sharp. m says how much.
+// sharpen is what scores are multiplied by, since more positions make attention less sharp. m says
+// how much.
 func (s ropeScaling) sharpen(m float64) float64 {
 	if s.Factor <= 1 {
 		return 1
@@ -80,8 +81,8 @@ func (s ropeScaling) sharpen(m float64) float64 {
 	return float64(0.1*m*elementary.Log(s.Factor)) + 1
 }
 
-// llama3 interpolates the pairs that turn less than Low times in the length trained on,
-// leaves those that turn more than High times, and blends in between.
+// llama3 interpolates the pairs that turn less than Low times in the length trained on, leaves
+// those that turn more than High times, and blends in between.
 func (s ropeScaling) llama3(c *transformer.RotaryConfig) {
 	for i, f := range c.Frequencies {
 		turns := float64(s.original) * f / (2 * math.Pi)
@@ -90,8 +91,8 @@ func (s ropeScaling) llama3(c *transformer.RotaryConfig) {
 	}
 }
 
-// longrope divides each frequency by a number of its own, and by another one in
-// sequences longer than those trained on (Ding et al., 2024, "LongRoPE").
+// longrope divides each frequency by a number of its own, and by another one in sequences longer
+// than those trained on (Ding et al., 2024, "LongRoPE").
 func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
 	short, long := make([]float64, len(s.Short)), make([]float64, len(s.Short))
 	for i, f := range c.Frequencies {

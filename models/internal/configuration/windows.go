@@ -16,8 +16,8 @@ const (
 	SlidingAttention = "sliding_attention"
 )
 
-// Windows returns the window of each layer, 0 for a layer without one. slides says which layers have
-// a window if layer_types does not; without a size of the window, no layer has one.
+// Windows returns the window of each layer, 0 for a layer without one. slides says which layers
+// have a window if layer_types does not; without a size of the window, no layer has one.
 func (d Document) Windows(f WindowFields, layers int, slides func(layer int) bool) (func(layer int) int, error) {
 	if f.LayerTypes != nil {
 		if err := d.LayerTypes(f.LayerTypes, layers); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestYarn compares frequencies with what transformers 5.24 computes (ROPE_INIT_FUNCTIONS
-// for heads of 8), where the pairs to blend between lie beyond all pairs, or on one place.
+// TestYarn compares frequencies with what transformers 5.24 computes (ROPE_INIT_FUNCTIONS for heads
+// of 8), where the pairs to blend between lie beyond all pairs, or on one place.
 func TestYarn(t *testing.T) {
 	for config, want := range map[string][]float64{
 		// Both ends are the last pair.

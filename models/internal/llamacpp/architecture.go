@@ -18,7 +18,8 @@ type Architecture struct {
 	Parts, Whole map[string]string
 	// Names gives llama.cpp's names of the tensors where Parts and Whole do not suffice; or is nil.
 	Names func(r *Reader) func(name string) string
-	// Epsilon is the field of the epsilon of layer normalizations; "": a decoder has RMS normalizations.
+	// Epsilon is the field of the epsilon of layer normalizations; "": a decoder has RMS
+	// normalizations.
 	Epsilon    string
 	Neighbours bool   // rotary pairs of queries and keys are neighbours
 	Partial    string // the field for the part of a head that turns, where that may be a part; "": all of it does
@@ -69,8 +70,8 @@ func (a Architecture) names() func(name string) string {
 	return Names("layers.", parts, whole)
 }
 
-// Names returns the names of tensors of which parts are those of a layer, after the given prefix and its number, and
-// whole are others.
+// Names returns the names of tensors of which parts are those of a layer, after the given prefix
+// and its number, and whole are others.
 func Names(layers string, parts, whole map[string]string) func(name string) string {
 	return func(name string) string {
 		stem, kind, _ := cutLast(strings.TrimPrefix(name, "model."))

@@ -16,9 +16,9 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// This file opens GGUF files: it says in the words of config.json what their metadata
-// says, and in those of llama.cpp what the architectures call their tensors. Sources:
-// the GGUF specification and the names in llama.cpp's gguf-py.
+// This file opens GGUF files: it says in the words of config.json what their metadata says, and in
+// those of llama.cpp what the architectures call their tensors. Sources: the GGUF specification and
+// the names in llama.cpp's gguf-py.
 
 // order has decoders before encoders, each by name.
 func (r *Reader) order(a, b string) int {

@@ -23,9 +23,10 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// drawnKeys are the keys, without the architecture before them, that llama.cpp's loader reads for any of the architectures here. Every key
-// is tried with every file, since a key that llama.cpp reads for one architecture has no effect on another. The values are those to try
-// where the file lacks the key. A file's own number is also doubled and halved, its own flag reversed.
+// drawnKeys are the keys, without the architecture before them, that llama.cpp's loader reads for
+// any of the architectures here. Every key is tried with every file, since a key that llama.cpp
+// reads for one architecture has no effect on another. The values are those to try where the file
+// lacks the key. A file's own number is also doubled and halved, its own flag reversed.
 var drawnKeys = map[string][]any{
 	"vocab_size": {uint32(101)}, "tensor_data_layout": {"reference"},
 	"context_length": {uint32(96)}, "embedding_length": {uint32(32)}, "embedding_length_out": {uint32(16), uint32(32)}, "block_count": {uint32(2)},
@@ -82,9 +83,10 @@ type tally struct {
 	files, keys, cases, equal, both, here, there, differ int
 }
 
-// TestLlamaCppKeys changes each key of each file, and compares log-probabilities with llama.cpp's. A case is also right where both refuse
-// the file, and where only this package does if it names the key. AVOFORMER_LLAMA_SEED draws other values, and
-// AVOFORMER_LLAMA_PAIRS is the number of cases of several keys for each file.
+// TestLlamaCppKeys changes each key of each file, and compares log-probabilities with llama.cpp's.
+// A case is also right where both refuse the file, and where only this package does if it names the
+// key. AVOFORMER_LLAMA_SEED draws other values, and AVOFORMER_LLAMA_PAIRS is the number of cases of
+// several keys for each file.
 func TestLlamaCppKeys(t *testing.T) {
 	programs := os.Getenv("AVOFORMER_LLAMA_CPP")
 	if programs == "" {
@@ -111,7 +113,8 @@ func TestLlamaCppKeys(t *testing.T) {
 	}
 }
 
-// ofKinds are beginnings of keys that belong to one kind of layers or models. They are tried with files that have such a key.
+// ofKinds are beginnings of keys that belong to one kind of layers or models. They are tried with
+// files that have such a key.
 var ofKinds = []string{
 	"ssm.", "shortconv.", "altup.", "attention.key_length_mla", "attention.value_length_mla", "attention.q_lora", "attention.kv_lora", "attention.group_norm", "attention.relative",
 	"decoder_", "dense_", "classifier.", "expert_", "moe_", "interleave_", "leading_", "swiglu_", "activation_", "attention.shared_kv", "attention.recurrent", "full_attention",

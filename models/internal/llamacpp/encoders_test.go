@@ -16,8 +16,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestGGUFEncoders opens files that Python's gguf package wrote from model folders: they give what transformers
-// computes from the folders and, in float32, the bits that the folders give.
+// TestGGUFEncoders opens files that Python's gguf package wrote from model folders: they give what
+// transformers computes from the folders and, in float32, the bits that the folders give.
 func TestGGUFEncoders(t *testing.T) {
 	files, err := filepath.Glob(modelstest.Testdata("gguf-encoders/*.gguf"))
 	if err != nil || len(files) == 0 {

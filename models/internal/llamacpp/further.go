@@ -2,7 +2,8 @@ package llamacpp
 
 import "fmt"
 
-// Layers after the last, which predict further tokens and which files count among the layers. They are not read.
+// Layers after the last, which predict further tokens and which files count among the layers. They
+// are not read.
 
 // further takes the layers that predict further tokens from the number of layers.
 func (r *Reader) further() {
@@ -18,7 +19,8 @@ func (r *Reader) further() {
 	r.Fields["num_hidden_layers"] = r.Layers()
 }
 
-// furtherLayers returns patterns of the tensors of layers that predict further tokens, and a warning if there are such layers.
+// furtherLayers returns patterns of the tensors of layers that predict further tokens, and a
+// warning if there are such layers.
 func (r *Reader) furtherLayers() (patterns, warnings []string) {
 	n := r.IntegerOf(furtherKey)
 	for i := range n {

@@ -18,7 +18,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// TestFurtherLayers adds a layer that predicts further tokens to files. Their models have the same logits, and a warning.
+// TestFurtherLayers adds a layer that predicts further tokens to files. Their models have the same
+// logits, and a warning.
 func TestFurtherLayers(t *testing.T) {
 	for _, name := range []string{"qwen35", "gemma4", "lfm2"} { // without lists, with lists, and with lists that say kinds
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +48,8 @@ func TestFurtherLayers(t *testing.T) {
 	}
 }
 
-// withFurther returns a copy of a file with n more layers, whose tensors are those of the first, and of which the metadata claim some
-// number.
+// withFurther returns a copy of a file with n more layers, whose tensors are those of the first,
+// and of which the metadata claim some number.
 func withFurther(t *testing.T, path string, n, claimed uint32) string {
 	file := tftest.Must(gguf.Open(path))(t)
 	defer file.Close()

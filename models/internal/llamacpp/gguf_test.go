@@ -18,19 +18,19 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// quantizationError bounds how far the logits of quantized weights, multiplied in float32,
-// may be from those of the folder they were made from, as the quotient of their norms. The
-// weights are random and attention is sharp: the errors of trained models are far smaller.
+// quantizationError bounds how far the logits of quantized weights, multiplied in float32, may be
+// from those of the folder they were made from, as the quotient of their norms. The weights are
+// random and attention is sharp: the errors of trained models are far smaller.
 var quantizationError = map[string]float64{"f32": 1e-5, "mxfp4": 1e-5, "q8_0": 0.04, "q6_k": 0.08, "q4_k": 0.25, "q5_0": 0.25, "q4_0": 0.5,
 	"qwen3moe/q8_0": 0.15} // where some tokens go to other experts
 
-// integerError bounds how far logits may be from those of the same weights in float32, where
-// rows become integers to be multiplied with blocks.
+// integerError bounds how far logits may be from those of the same weights in float32, where rows
+// become integers to be multiplied with blocks.
 const integerError = 0.04
 
-// TestGGUF opens files that Python's gguf package wrote from model folders, on every
-// tier, and compares with what transformers computes from the weights as they are read
-// back: of a file in F32, the folder's own logits and greedy tokens.
+// TestGGUF opens files that Python's gguf package wrote from model folders, on every tier, and
+// compares with what transformers computes from the weights as they are read back: of a file in
+// F32, the folder's own logits and greedy tokens.
 func TestGGUF(t *testing.T) {
 	files, err := filepath.Glob(modelstest.Testdata("gguf/*/*.gguf"))
 	if err != nil || len(files) == 0 {

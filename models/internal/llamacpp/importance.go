@@ -18,8 +18,9 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// This file reads importance matrices, which llama-imatrix writes: for each column of a weight the sum of the squares of what it was multiplied
-// with. A file is not trusted: it is an error if it is malformed, and memory is only taken for numbers that the model has columns for.
+// This file reads importance matrices, which llama-imatrix writes: for each column of a weight the
+// sum of the squares of what it was multiplied with. A file is not trusted: it is an error if it is
+// malformed, and memory is only taken for numbers that the model has columns for.
 //
 // Source: tools/imatrix/README.md and common/imatrix-loader.cpp of llama.cpp.
 
@@ -39,7 +40,8 @@ type importance struct {
 	read   func(dst []float32) error
 }
 
-// OpenImportance opens a file in either of the forms of llama-imatrix: GGUF, or the older .dat. It reads numbers when they are asked for.
+// OpenImportance opens a file in either of the forms of llama-imatrix: GGUF, or the older .dat. It
+// reads numbers when they are asked for.
 func OpenImportance(path string) (*Importance, error) {
 	open := openOlder
 	if gguf.Is(path) {
@@ -106,8 +108,9 @@ func importanceIn(file *gguf.File, sums, counts string) (importance, error) {
 	return e, err
 }
 
-// openOlder opens a file of the older form: the number of weights, and for each its name, the number of calls, and the number of mean squares
-// with these, each times the number of calls. The number of chunks and the name of the dataset may follow. Integers have 4 bytes.
+// openOlder opens a file of the older form: the number of weights, and for each its name, the
+// number of calls, and the number of mean squares with these, each times the number of calls. The
+// number of chunks and the name of the dataset may follow. Integers have 4 bytes.
 func openOlder(path string) (*Importance, error) {
 	file, err := regular.Open(path)
 	if err != nil {
@@ -184,7 +187,8 @@ func (r *olderReader) text() string {
 	return string(r.bytes(r.integer("length of a name", 0, most)))
 }
 
-// check returns an error unless the weights that entries are for are in the model, with as many columns.
+// check returns an error unless the weights that entries are for are in the model, with as many
+// columns.
 func (m *Importance) check(info func(name string) (gguf.Info, bool)) error {
 	for _, name := range slices.Sorted(maps.Keys(m.entries)) {
 		t, ok := info(name)
@@ -201,7 +205,8 @@ func (m *Importance) check(info func(name string) (gguf.Info, bool)) error {
 	return nil
 }
 
-// importanceKeys is what the names of the keys begin with that say which importance a file was made with.
+// importanceKeys is what the names of the keys begin with that say which importance a file was made
+// with.
 const importanceKeys = "quantize.imatrix."
 
 // pairs returns the metadata that llama.cpp writes about the importance that a file was made with.
@@ -230,8 +235,9 @@ func columnsOf(t gguf.Info) (columns, matrices int) {
 	return columns, matrices
 }
 
-// of returns the importance of the columns of a weight's matrices, one matrix after the other, or nil if the file does not have the weight. As
-// in llama.cpp, columns of a matrix that nothing was multiplied with are equally important.
+// of returns the importance of the columns of a weight's matrices, one matrix after the other, or
+// nil if the file does not have the weight. As in llama.cpp, columns of a matrix that nothing was
+// multiplied with are equally important.
 func (m *Importance) of(name string) ([]float32, error) {
 	e, ok := m.entries[name]
 	if !ok {

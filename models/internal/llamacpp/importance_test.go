@@ -119,8 +119,9 @@ func withLargeWeight(t *testing.T, path string) string {
 	return path
 }
 
-// TestImportance quantizes weights with the importance that files of both forms have, on one thread and on several, and wants the blocks of
-// QuantizeBy. An expert of the model was never used. Weights that the files do not have are quantized without importance, with a warning.
+// TestImportance quantizes weights with the importance that files of both forms have, on one thread
+// and on several, and wants the blocks of QuantizeBy. An expert of the model was never used.
+// Weights that the files do not have are quantized without importance, with a warning.
 func TestImportance(t *testing.T) {
 	path := withLargeWeight(t, modelstest.Testdata("gguf/mixtral/f32.gguf"))
 	model := tftest.Must(gguf.Open(path))(t)
@@ -192,7 +193,8 @@ func TestImportance(t *testing.T) {
 	}
 }
 
-// TestImportanceErrors has files of other models, damaged ones, and ones that claim to be larger than they are.
+// TestImportanceErrors has files of other models, damaged ones, and ones that claim to be larger
+// than they are.
 func TestImportanceErrors(t *testing.T) {
 	path := modelstest.Testdata("gguf/llama/f32.gguf")
 	file := filepath.Join(t.TempDir(), "imatrix")

@@ -14,8 +14,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// TestGGUFKeys changes keys of files. The log-probabilities of four tokens are those of llama.cpp (llama-cpp-python 0.3.36), which make
-// compare WHAT=llama-cpp compares for all keys.
+// TestGGUFKeys changes keys of files. The log-probabilities of four tokens are those of llama.cpp
+// (llama-cpp-python 0.3.36), which make compare WHAT=llama-cpp compares for all keys.
 func TestGGUFKeys(t *testing.T) {
 	for _, c := range []struct {
 		file, key string

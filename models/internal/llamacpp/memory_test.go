@@ -20,7 +20,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// retype returns a GGUF file in which the named tensors, matrices, have another type, whose blocks are as long as theirs and no larger.
+// retype returns a GGUF file in which the named tensors, matrices, have another type, whose blocks
+// are as long as theirs and no larger.
 func retype(t *testing.T, file []byte, to gguf.Type, names ...string) []byte {
 	t.Helper()
 	file = bytes.Clone(file)
@@ -38,8 +39,9 @@ func retype(t *testing.T, file []byte, to gguf.Type, names ...string) []byte {
 	return file
 }
 
-// TestGGUFMemory wants a warning of weights that become float32 since there is no format for their blocks, before
-// they are read; and none of those that do because of options, or that stay in blocks.
+// TestGGUFMemory wants a warning of weights that become float32 since there is no format for their
+// blocks, before they are read; and none of those that do because of options, or that stay in
+// blocks.
 func TestGGUFMemory(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("no kernel runs")
@@ -87,7 +89,8 @@ func TestGGUFMemory(t *testing.T) {
 		}
 	}
 
-	// What is left over is found once weights have been read: a warning that comes all the same came before.
+	// What is left over is found once weights have been read: a warning that comes all the same
+	// came before.
 	broken := bytes.ReplaceAll(some, []byte("\x00output.weight"), []byte("\x00outPUT.weight"))
 	if warned, _, err := open(broken, models.Options{}); !errors.Is(err, fault.ErrLeftOver) || len(warned) != 1 || !strings.HasPrefix(warned[0], "Q2_K: ") {
 		t.Errorf("warned of %q before the error %v, want a warning of Q2_K", warned, err)

@@ -35,9 +35,9 @@ func ggufPair(key string, value any) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, 8), text(value.(string))...)
 }
 
-// TestGGUFMetadata changes the metadata of a file, whose frequencies of rotary positions in
-// layers without a window are divided by 8. What llama.cpp does with each form is in its function
-// that loads the hyperparameters.
+// TestGGUFMetadata changes the metadata of a file, whose frequencies of rotary positions in layers
+// without a window are divided by 8. What llama.cpp does with each form is in its function that
+// loads the hyperparameters.
 func TestGGUFMetadata(t *testing.T) {
 	file := modelstest.Testdata("gguf/gemma3/f32.gguf")
 	whole := tftest.Must(os.ReadFile(file))(t)
@@ -95,8 +95,8 @@ func TestGGUFMetadata(t *testing.T) {
 	}
 }
 
-// TestGGUFExpertGroups: groups of experts, of which some are picked first, are refused; one group means no
-// groups.
+// TestGGUFExpertGroups: groups of experts, of which some are picked first, are refused; one group
+// means no groups.
 func TestGGUFExpertGroups(t *testing.T) {
 	whole := tftest.Must(os.ReadFile(modelstest.Testdata("gguf/qwen3moe/f32.gguf")))(t)
 	for groups, want := range map[uint32]error{1: nil, 4: fault.ErrConfig} {
@@ -113,7 +113,8 @@ func TestGGUFExpertGroups(t *testing.T) {
 	}
 }
 
-// TestGGUFGuessed wants a warning where a file leaves open how its texts are cut, or where they end.
+// TestGGUFGuessed wants a warning where a file leaves open how its texts are cut, or where they
+// end.
 func TestGGUFGuessed(t *testing.T) {
 	tokens := make([]string, 101)
 	for i := range tokens {

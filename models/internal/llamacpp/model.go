@@ -26,8 +26,8 @@ type Model struct {
 	file *gguf.File
 }
 
-// A Convention says how a checkpoint writes tensors and fields that llama.cpp's converter writes in another way than transformers. The zero
-// value is transformers' way.
+// A Convention says how a checkpoint writes tensors and fields that llama.cpp's converter writes in
+// another way than transformers. The zero value is transformers' way.
 type Convention struct {
 	Converted  bool // by llama.cpp: Gemma's normalizations hold 1+w, for example
 	Neighbours bool // rotary pairs of queries and keys are neighbours where they are half a head apart
@@ -50,8 +50,8 @@ func Read(file *gguf.File, known map[string]Architecture) (*Model, error) {
 	return m, nil
 }
 
-// Widened returns a warning if weights take more memory than in the file, since they become float32 for want of a format
-// for the blocks that it has them in.
+// Widened returns a warning if weights take more memory than in the file, since they become float32
+// for want of a format for the blocks that it has them in.
 func (m *Model) Widened(held []transformer.Holding) []string {
 	var types []string
 	var inFile, inMemory int

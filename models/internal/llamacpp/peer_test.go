@@ -23,15 +23,17 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// The vocabulary of files for llama-perplexity has a token for each character, so that it reads the tokens that a test wants.
+// The vocabulary of files for llama-perplexity has a token for each character, so that it reads the
+// tokens that a test wants.
 const (
 	firstLetter = 0x4e00 // of token 3
 	peerLength  = 48     // of a text; llama-perplexity gives the logits of its second half
 	peerTexts   = 2
 )
 
-// TestLlamaCpp compares log-probabilities with those that llama.cpp computes from the same files, which have float32 weights. make
-// compare WHAT=llama-cpp starts it: AVOFORMER_LLAMA_CPP is the folder of llama.cpp's programs, AVOFORMER_LLAMA_FILES further files.
+// TestLlamaCpp compares log-probabilities with those that llama.cpp computes from the same files,
+// which have float32 weights. make compare WHAT=llama-cpp starts it: AVOFORMER_LLAMA_CPP is the
+// folder of llama.cpp's programs, AVOFORMER_LLAMA_FILES further files.
 func TestLlamaCpp(t *testing.T) {
 	programs := os.Getenv("AVOFORMER_LLAMA_CPP")
 	if programs == "" {
@@ -62,8 +64,8 @@ func TestLlamaCpp(t *testing.T) {
 	}
 }
 
-// spelled returns a copy of a file with a token for each character and with changed metadata, of which nil leaves a key out. It also returns
-// the number of tokens.
+// spelled returns a copy of a file with a token for each character and with changed metadata, of
+// which nil leaves a key out. It also returns the number of tokens.
 func spelled(t *testing.T, file *gguf.File, change map[string]any) (path string, vocab int) {
 	vocab = len(tftest.Must(file.Texts("tokenizer.ggml.tokens"))(t))
 	letters := []string{"<unk>", "<s>", "</s>"}
@@ -117,8 +119,8 @@ func peerTokens(vocab int) []int {
 	return tokens
 }
 
-// perplexity runs llama-perplexity on random texts. It returns their tokens and, by position in these, log-probabilities of all tokens, or
-// an error if llama.cpp refuses the model.
+// perplexity runs llama-perplexity on random texts. It returns their tokens and, by position in
+// these, log-probabilities of all tokens, or an error if llama.cpp refuses the model.
 func perplexity(t *testing.T, program, model string, vocab int) (tokens []int, probabilities map[int][]float64, err error) {
 	dir := tftest.Must(os.MkdirTemp(t.TempDir(), ""))(t)
 	defer os.RemoveAll(dir)
@@ -164,8 +166,8 @@ func perplexity(t *testing.T, program, model string, vocab int) (tokens []int, p
 	return tokens, probabilities, nil
 }
 
-// compareLogProbabilities compares those of our own, [rows, vocab], with those wanted, which llama-perplexity rounds to 1/65535 of
-// their range and bounds to 16 below the largest.
+// compareLogProbabilities compares those of our own, [rows, vocab], with those wanted, which
+// llama-perplexity rounds to 1/65535 of their range and bounds to 16 below the largest.
 func compareLogProbabilities(t *testing.T, got []float32, want map[int][]float64, vocab int, most float64) {
 	worst, sum, n := distance(got, want, vocab)
 	t.Logf("%d log-probabilities: at most %.2g apart, %.2g on average", n, worst, sum/float64(n))

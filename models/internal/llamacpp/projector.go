@@ -17,7 +17,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// This file reads the encoder of images, which llama.cpp has in a second file, the mmproj file, of the architecture clip.
+// This file reads the encoder of images, which llama.cpp has in a second file, the mmproj file, of
+// the architecture clip.
 
 // A Projector is the contents of an mmproj file, as the fields and files of a model folder.
 type Projector struct {
@@ -29,7 +30,8 @@ type Projector struct {
 	Warnings  []string                 // about parts that are not read
 }
 
-// projectors are the kinds of projectors, by llama.cpp's names, and the functions that read their metadata.
+// projectors are the kinds of projectors, by llama.cpp's names, and the functions that read their
+// metadata.
 var projectors = map[string]func(p *projectorReader){"gemma3": (*projectorReader).gemma3, "idefics3": (*projectorReader).idefics3, "lfm2": (*projectorReader).lfm2}
 
 // ReadProjector reads the encoder of images for a text.
@@ -153,7 +155,8 @@ func (p *projectorReader) token(content string) int {
 	return at
 }
 
-// square returns the number of patches on a side of an image, and on a side of the squares of them that become tokens.
+// square returns the number of patches on a side of an image, and on a side of the squares of them
+// that become tokens.
 func (p *projectorReader) square(without int64) (side, square int64) {
 	side, square = p.tower["image_size"].(int64)/p.tower["patch_size"].(int64), p.integer("vision.projector.scale_factor", without)
 	if square > side {
@@ -186,7 +189,8 @@ func (p *projectorReader) idefics3() {
 	p.processor = map[string]any{"image_processor": p.processor, "image_seq_len": side / square * (side / square)}
 }
 
-// lfm2 reads the projector of LFM2-VL. The metadata do not say how images are cut; all published models cut them in the same way.
+// lfm2 reads the projector of LFM2-VL. The metadata do not say how images are cut; all published
+// models cut them in the same way.
 func (p *projectorReader) lfm2() {
 	_, square := p.square(2)
 	hidden, _ := p.File.Info("mm.1.weight")
@@ -203,7 +207,8 @@ func (p *projectorReader) lfm2() {
 	p.processor = map[string]any{"image_processor": p.processor}
 }
 
-// towerNames are the parts of names under an encoder of images, and projectionNames those under the projection to the width of the text.
+// towerNames are the parts of names under an encoder of images, and projectionNames those under the
+// projection to the width of the text.
 var (
 	towerNames = strings.NewReplacer(
 		"embeddings.patch_embedding.", "v.patch_embd.", "embeddings.position_embedding.", "v.position_embd.", "post_layernorm.", "v.post_ln.", "encoder.layers.", "v.blk.",

@@ -25,8 +25,8 @@ var fileTypes = map[gguf.Type]uint32{
 	gguf.Q3_K: 11, gguf.IQ4_NL: 25, gguf.IQ4_XS: 30,
 }
 
-// fallbacks are the formats for weights whose rows the blocks of a format do not divide: those of llama.cpp, and of
-// 16 bits where blocks of 32 do not divide them either.
+// fallbacks are the formats for weights whose rows the blocks of a format do not divide: those of
+// llama.cpp, and of 16 bits where blocks of 32 do not divide them either.
 var fallbacks = map[kernels.Format]kernels.Format{
 	kernels.FormatQ4_K: kernels.FormatQ5_0, kernels.FormatQ5_K: kernels.FormatQ5_1, kernels.FormatQ6_K: kernels.FormatQ8_0,
 	kernels.FormatQ3_K: kernels.FormatQ4_0, kernels.FormatIQ4_XS: kernels.FormatIQ4_NL,
@@ -141,7 +141,8 @@ func someOf(names []string) string {
 // format returns the format that a tensor of two dimensions gets.
 func (q *Quantizer) format(name string, columns int, stored kernels.Format, tied bool) kernels.Format {
 	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
-	// llama.cpp does not quantize these either: routers, and the small matrices of Gemma 3n's streams.
+	// llama.cpp does not quantize these either: routers, and the small matrices of Gemma 3n's
+	// streams.
 	left := slices.ContainsFunc([]string{".ffn_gate_inp", "altup_", ".laurel_"}, func(part string) bool { return strings.Contains(name, part) })
 	if left && !slices.ContainsFunc(q.Patterns, func(f Pattern) bool { return f.matches(name) }) {
 		return stored
@@ -183,7 +184,8 @@ func (q *Quantizer) tensor(name string, stored kernels.Format, tied bool) gguf.T
 	}}
 }
 
-// convert writes the blocks or numbers of a tensor. Threads make blocks while those before are written.
+// convert writes the blocks or numbers of a tensor. Threads make blocks while those before are
+// written.
 func (q *Quantizer) convert(w io.Writer, name string, info gguf.Info, as kernels.Format) error {
 	var err error
 	c := converter{file: q.File, name: name, as: as}

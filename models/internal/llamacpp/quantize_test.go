@@ -19,8 +19,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// TestQuantizeGGUF writes files again with weights in a format, and wants the bits that the file gives with the
-// option for this format.
+// TestQuantizeGGUF writes files again with weights in a format, and wants the bits that the file
+// gives with the option for this format.
 func TestQuantizeGGUF(t *testing.T) {
 	for _, c := range []struct {
 		path    string
@@ -73,8 +73,9 @@ func TestQuantizeGGUF(t *testing.T) {
 	}
 }
 
-// TestQuantizeGGUFFallback has formats whose blocks of 256 do not divide rows of 32 and 64 elements, and formats by
-// pattern: the file opens as the model with the formats that the weights have got.
+// TestQuantizeGGUFFallback has formats whose blocks of 256 do not divide rows of 32 and 64
+// elements, and formats by pattern: the file opens as the model with the formats that the weights
+// have got.
 func TestQuantizeGGUFFallback(t *testing.T) {
 	t.Parallel()
 	file := modelstest.Testdata("gguf/llama/f32.gguf")

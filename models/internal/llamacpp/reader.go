@@ -67,7 +67,8 @@ func (r *Reader) Layers() int64 {
 	return r.IntegerOf("block_count") - max(r.IntegerOf(furtherKey), 0)
 }
 
-// each returns a list with a value for each layer, without those for layers that predict further tokens.
+// each returns a list with a value for each layer, without those for layers that predict further
+// tokens.
 func each[T any](r *Reader, list []T) []T {
 	if n := r.Layers(); int64(len(list)) == r.IntegerOf("block_count") && n > 0 {
 		return list[:n]
@@ -75,8 +76,8 @@ func each[T any](r *Reader, list []T) []T {
 	return list
 }
 
-// Integer takes a field from the architecture's key. A list of equal numbers, one for
-// each layer, counts as one.
+// Integer takes a field from the architecture's key. A list of equal numbers, one for each layer,
+// counts as one.
 func (r *Reader) Integer(field, key string, wanted bool) {
 	key = r.Key(key)
 	n, err := r.File.Int(key)
@@ -95,7 +96,8 @@ func (r *Reader) Integer(field, key string, wanted bool) {
 	}
 }
 
-// Integers returns the architecture's list of integers, one for each layer; an integer counts as that of all.
+// Integers returns the architecture's list of integers, one for each layer; an integer counts as
+// that of all.
 func (r *Reader) Integers(key string) []int64 {
 	layers := r.IntegerOf("block_count")
 	const most = 1 << 16 // of what files merely claim
@@ -168,8 +170,8 @@ const (
 	SoftmaxOfPicked = 3
 )
 
-// Experts reads what mixtures of experts have in common. count is the field of their number, and gating what their weights
-// are of the scores.
+// Experts reads what mixtures of experts have in common. count is the field of their number, and
+// gating what their weights are of the scores.
 func (r *Reader) Experts(count string, gating int64) {
 	r.countExperts(count)
 	r.Want("expert_weights_scale", 1)
@@ -188,8 +190,9 @@ func (r *Reader) countExperts(count string) {
 	r.Integer("num_experts_per_tok", "expert_used_count", true)
 }
 
-// SigmoidExperts reads a mixture of DeepSeek's kind: the weights of experts are scaled sigmoids, experts are in groups of which some
-// are picked first, and every row also takes shared experts. silent is the function of llama.cpp if the file does not name one.
+// SigmoidExperts reads a mixture of DeepSeek's kind: the weights of experts are scaled sigmoids,
+// experts are in groups of which some are picked first, and every row also takes shared experts.
+// silent is the function of llama.cpp if the file does not name one.
 func (r *Reader) SigmoidExperts(silent int64) {
 	r.countExperts("n_routed_experts")
 	if n := cmp.Or(r.IntegerOf("expert_gating_func"), silent); n != Sigmoid {

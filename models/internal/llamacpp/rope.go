@@ -46,8 +46,8 @@ func (r *Reader) factor() float64 {
 	return cmp.Or(r.NumberOf("rope.scaling.factor", old), 1)
 }
 
-// scaling is rope_scaling. Frequencies are divided by a factor for all, which needs no scaling
-// type beside it, and by those of tensors, one for each frequency.
+// scaling is rope_scaling. Frequencies are divided by a factor for all, which needs no scaling type
+// beside it, and by those of tensors, one for each frequency.
 func (r *Reader) scaling(frequencies int) {
 	kind, err := r.File.Text(r.Key("rope.scaling.type"))
 	if err != nil && !errors.Is(err, fault.ErrAbsent) {
@@ -100,8 +100,9 @@ func (r *Reader) scaling(frequencies int) {
 	}
 }
 
-// yarn is rope_scaling of that type. llama.cpp reads three of its keys only for architectures with YarnKeys, and two for no architecture that
-// opens here: such a key counts as read if it says what is computed anyway.
+// yarn is rope_scaling of that type. llama.cpp reads three of its keys only for architectures with
+// YarnKeys, and two for no architecture that opens here: such a key counts as read if it says what
+// is computed anyway.
 func (r *Reader) yarn(factor, attention float64, original int64) map[string]any {
 	fast, slow, multiplier := 32.0, 1.0, 0.0
 	if r.own.YarnKeys {
@@ -128,8 +129,8 @@ func (r *Reader) yarn(factor, attention float64, original int64) map[string]any 
 	}
 }
 
-// RopeByKind is rope_parameters of layers with windows and of those without: of these, factors in a tensor may leave the last pairs
-// of each head of the given size as they are.
+// RopeByKind is rope_parameters of layers with windows and of those without: of these, factors in a
+// tensor may leave the last pairs of each head of the given size as they are.
 func (r *Reader) RopeByKind(headDim int64) {
 	local, global := map[string]any{"rope_type": "default"}, map[string]any{"rope_type": "default"}
 	base := r.NumberOf("rope.freq_base", 10000)

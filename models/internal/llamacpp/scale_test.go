@@ -13,8 +13,8 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// deepGemma has the logits of a Gemma of so many layers, of which all but the first add
-// nothing; sharper multiplies its queries.
+// deepGemma has the logits of a Gemma of so many layers, of which all but the first add nothing;
+// sharper multiplies its queries.
 func deepGemma(t *testing.T, arch string, layers int, sharper float32) []float32 {
 	const vocab, dim, heads, width, hidden = 5, 8, 2, 8, 8
 	var f modelstest.GGUF
@@ -64,8 +64,8 @@ func deepGemma(t *testing.T, arch string, layers int, sharper float32) []float32
 	return slices.Clone(tftest.Must(d.Feed([][]int{{1, 3, 0, 2, 4, 1}}))(t))
 }
 
-// TestGemmaScaleOfGGUF: the largest models of each version, recognized by their number of layers, scale
-// queries by the width of a head's share of the rows, here half of a head's width, and all
+// TestGemmaScaleOfGGUF: the largest models of each version, recognized by their number of layers,
+// scale queries by the width of a head's share of the rows, here half of a head's width, and all
 // others by the width of a head.
 func TestGemmaScaleOfGGUF(t *testing.T) {
 	for arch, largest := range map[string]int{"gemma2": 46, "gemma3": 62} {

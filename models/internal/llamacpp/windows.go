@@ -8,8 +8,9 @@ import (
 
 // Layers with windows in GGUF files.
 
-// Windows reads the window and which layers have it: those that a list says, else all but the last of each group of a size. 0: all layers.
-// If the group is negative, there must be a list or a size. Unless the architecture's widths vary, heads are the same in all layers.
+// Windows reads the window and which layers have it: those that a list says, else all but the last
+// of each group of a size. 0: all layers. If the group is negative, there must be a list or a size.
+// Unless the architecture's widths vary, heads are the same in all layers.
 func (r *Reader) Windows(group int64) {
 	r.Integer("sliding_window", "attention.sliding_window", true)
 	if !r.own.Varying {
@@ -52,7 +53,8 @@ func (r *Reader) Windows(group int64) {
 	r.Fields["layer_types"] = kinds
 }
 
-// ScaledWindows refuses what makes the positions in layers with windows others than those in layers without.
+// ScaledWindows refuses what makes the positions in layers with windows others than those in layers
+// without.
 func (r *Reader) ScaledWindows() {
 	r.Want("rope.freq_base_swa", r.NumberOf("rope.freq_base", 10000))
 	if kind, _ := r.File.Text(r.Key("rope.scaling.type")); kind == "none" {

@@ -13,8 +13,8 @@ import (
 )
 
 // Adapters: low-rank changes of a model (Hu et al., 2021, "LoRA: Low-Rank Adaptation of Large
-// Language Models"), which become part of its weights as these are read, or stay beside them. The architectures do not
-// know of them.
+// Language Models"), which become part of its weights as these are read, or stay beside them. The
+// architectures do not know of them.
 
 // factors is what an adapter adds to one weight.
 type factors struct {
@@ -120,7 +120,8 @@ func (a *adapter) read(f factors) (transformer.LowRank, error) {
 	return d, nil
 }
 
-// matrices notes the sizes of the two tensors, or returns an error unless they make a matrix for their weight.
+// matrices notes the sizes of the two tensors, or returns an error unless they make a matrix for
+// their weight.
 func (a *adapter) matrices(f *factors, b Base) error {
 	var shapes [2][]int
 	for i, m := range []factor{f.left, f.right} {

@@ -24,7 +24,8 @@ func besideOf(t *testing.T, base string, o models.Options, names ...string) *mod
 	return tftest.Must(models.Open(base, o))(t)
 }
 
-// withAdapters returns the logits of sequences that have modelstest.Adapters, by their numbers, in one pass.
+// withAdapters returns the logits of sequences that have modelstest.Adapters, by their numbers, in
+// one pass.
 func withAdapters(t *testing.T, m *models.Model, threads kernels.Threads, tokens []int, lengths []int, numbers []int) []float32 {
 	t.Helper()
 	pages := m.LM.NewPages(0)
@@ -40,8 +41,9 @@ func withAdapters(t *testing.T, m *models.Model, threads kernels.Threads, tokens
 	return y
 }
 
-// TestAdaptersBeside compares sequences that have an adapter beside the weights with what peft and transformers compute, and
-// those without one in the same pass with the model without adapters, on every tier.
+// TestAdaptersBeside compares sequences that have an adapter beside the weights with what peft and
+// transformers compute, and those without one in the same pass with the model without adapters, on
+// every tier.
 func TestAdaptersBeside(t *testing.T) {
 	for _, name := range []string{"llama-linear", "llama-patterns", "gpt2-conv", "phi3-layers"} {
 		dir := filepath.Join(modelstest.Adapters, name)
@@ -71,8 +73,8 @@ func TestAdaptersBeside(t *testing.T) {
 	}
 }
 
-// TestAdaptersTogether: with several modelstest.Adapters, each sequence gets the bits that it gets alone, in weights of every kind of
-// format; an adapter changes them, and a scale of it does.
+// TestAdaptersTogether: with several modelstest.Adapters, each sequence gets the bits that it gets
+// alone, in weights of every kind of format; an adapter changes them, and a scale of it does.
 func TestAdaptersTogether(t *testing.T) {
 	tokens, lengths := []int{5, 9, 77, 3, 1, 60, 14, 8, 2, 51, 33, 20}, []int{4, 1, 2, 3, 2}
 	numbers := []int{2, 0, 1, 2, 3}

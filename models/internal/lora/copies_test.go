@@ -20,7 +20,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// lora returns the folder of an adapter with fields beside those that every adapter has, and tensors whose elements are all equal.
+// lora returns the folder of an adapter with fields beside those that every adapter has, and
+// tensors whose elements are all equal.
 func lora(t *testing.T, fields map[string]any, tensors map[string][]int) string {
 	t.Helper()
 	config := map[string]any{"peft_type": "LORA", "r": 1, "lora_alpha": 1}
@@ -40,8 +41,9 @@ func lora(t *testing.T, fields map[string]any, tensors map[string][]int) string 
 	return written(t, tftest.Must(json.Marshal(config))(t), b.Bytes())
 }
 
-// TestEnsureWeightTying has copies of tables, and what is added to tables, in the projection that is tied to them where
-// modules_to_save or target_modules name embed_tokens or lm_head, and not where they name another table: as peft 0.21 does.
+// TestEnsureWeightTying has copies of tables, and what is added to tables, in the projection that
+// is tied to them where modules_to_save or target_modules name embed_tokens or lm_head, and not
+// where they name another table: as peft 0.21 does.
 func TestEnsureWeightTying(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -69,7 +71,8 @@ func TestEnsureWeightTying(t *testing.T) {
 	}
 }
 
-// TestTiedFactors has factors of a projection that ensure_weight_tying ties to the table: they must be those of the table.
+// TestTiedFactors has factors of a projection that ensure_weight_tying ties to the table: they must
+// be those of the table.
 func TestTiedFactors(t *testing.T) {
 	t.Parallel()
 	table := map[string][]int{"model.embed_tokens.lora_embedding_A": {2, 101}, "model.embed_tokens.lora_embedding_B": {32, 2}}
@@ -108,8 +111,8 @@ func TestTiedFactorsDiffer(t *testing.T) {
 	}
 }
 
-// TestAdapterWhole has a whole tensor of a module. Where the adapter adds to the module too, peft looks for the tensor below
-// base_layer, and leaves this one out.
+// TestAdapterWhole has a whole tensor of a module. Where the adapter adds to the module too, peft
+// looks for the tensor below base_layer, and leaves this one out.
 func TestAdapterWhole(t *testing.T) {
 	t.Parallel()
 	const weight = "model.layers.1.self_attn.q_proj.weight"
@@ -121,8 +124,8 @@ func TestAdapterWhole(t *testing.T) {
 	}
 }
 
-// TestTableOfEncoder adds to the table of T5's encoder where the checkpoint has only the one that is shared: the encoder then has a table of its
-// own, and the decoder that of the checkpoint.
+// TestTableOfEncoder adds to the table of T5's encoder where the checkpoint has only the one that
+// is shared: the encoder then has a table of its own, and the decoder that of the checkpoint.
 func TestTableOfEncoder(t *testing.T) {
 	t.Parallel()
 	folder := modelstest.Folder(t, "t5")

@@ -14,8 +14,8 @@ import (
 
 // The fields of adapter_config.json.
 
-// peftIdle are fields that change nothing here: what training does; settings of what is refused; and fan_in_fan_out, which says how the model stores its weights, as the
-// architecture knows.
+// peftIdle are fields that change nothing here: what training does; settings of what is refused;
+// and fan_in_fan_out, which says how the model stores its weights, as the architecture knows.
 var peftIdle = []string{
 	"auto_mapping", "peft_version", "revision", "inference_mode", "lora_dropout", "fan_in_fan_out", "megatron_core", "runtime_config",
 	"loftq_config", "eva_config", "corda_config", "lora_ga_config", "qalora_group_size",
@@ -127,7 +127,8 @@ func (f *peftFields) rules(doc configuration.Document) (*moduleRules, error) {
 	return r, r.alphas.compile(doc, "alpha_pattern")
 }
 
-// tokenIndices are rows of tables, by the ends of the tables' names; "" stands for every table that the adapter has.
+// tokenIndices are rows of tables, by the ends of the tables' names; "" stands for every table that
+// the adapter has.
 type tokenIndices map[string][]int
 
 func (t *tokenIndices) UnmarshalJSON(text []byte) error {

@@ -12,8 +12,8 @@ import (
 )
 
 // Adapters in GGUF files, as llama.cpp's convert_lora_to_gguf.py makes them of peft's folders, with
-// the names and the order of rows of the model's file. Sources: that script, and what llama.cpp does
-// with such a file.
+// the names and the order of rows of the model's file. Sources: that script, and what llama.cpp
+// does with such a file.
 
 const (
 	ggufAlpha  = "adapter.lora.alpha"

@@ -24,7 +24,8 @@ var ggufModel = modelstest.Testdata("gguf/llama/f32.gguf")
 // ggufAdapted are weights of the model in ggufModel, [rows, columns].
 var ggufAdapted = map[string][2]int{"blk.0.attn_q.weight": {32, 32}, "blk.1.attn_k.weight": {16, 32}, "blk.1.ffn_down.weight": {32, 64}, "token_embd.weight": {101, 32}}
 
-// ggufAdapter writes an adapter of rank 2 for them, with keys and tensors that replace the usual ones.
+// ggufAdapter writes an adapter of rank 2 for them, with keys and tensors that replace the usual
+// ones.
 func ggufAdapter(t *testing.T, alpha any, keys map[string]any, tensors func(f *modelstest.GGUF)) string {
 	t.Helper()
 	var f modelstest.GGUF

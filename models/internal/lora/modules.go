@@ -32,7 +32,8 @@ func (m *moduleNames) UnmarshalJSON(text []byte) error {
 	return pyjson.Unmarshal(text, &m.Expression)
 }
 
-// patterns are numbers of the modules whose names end as an expression says, the first of which counts.
+// patterns are numbers of the modules whose names end as an expression says, the first of which
+// counts.
 type patterns []pattern
 
 type pattern struct {
@@ -159,7 +160,8 @@ func (r *moduleRules) chooses(module string) error {
 	return nil
 }
 
-// copies reports whether the adapter has a copy of the module that a tensor is of. Others that share the tensor keep it.
+// copies reports whether the adapter has a copy of the module that a tensor is of. Others that
+// share the tensor keep it.
 func (r *moduleRules) copies(tensor string) bool {
 	for module, at := tensor, strings.LastIndexByte(tensor, '.'); at >= 0; at = strings.LastIndexByte(module, '.') {
 		module = module[:at]
@@ -183,8 +185,8 @@ func (r *moduleRules) layerOf(module string) int {
 	return -1
 }
 
-// without returns a warning if modules that the adapter is for are missing from it. Peft then continues with
-// what it draws for them, zeros mostly.
+// without returns a warning if modules that the adapter is for are missing from it. Peft then
+// continues with what it draws for them, zeros mostly.
 func (r *moduleRules) without(a *adapter, b Base) []string {
 	if !r.listed {
 		return nil

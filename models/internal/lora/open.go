@@ -100,7 +100,8 @@ func (a Wanted) open(b Base) (*adapter, error) {
 	return opened, nil
 }
 
-// whole returns a tensor of the model that the adapter replaces or changes other than by addition; "" if there is no such tensor.
+// whole returns a tensor of the model that the adapter replaces or changes other than by addition;
+// "" if there is no such tensor.
 func (a *adapter) whole() string {
 	if len(a.replaced) > 0 {
 		return least(a.replaced)

@@ -13,8 +13,8 @@ import (
 )
 
 // Adapters in folders as Python's peft writes them. Every field of adapter_config.json is read, has
-// the value that changes nothing, or is an error; one that peft does not know is a warning. Source: the documentation and the
-// behaviour of peft 0.21.
+// the value that changes nothing, or is an error; one that peft does not know is a warning. Source:
+// the documentation and the behaviour of peft 0.21.
 
 func openPEFT(fsys fs.FS, b Base) (*adapter, error) {
 	doc, err := configuration.ReadJSON(fsys, PEFTConfig)
@@ -66,8 +66,8 @@ func (a *adapter) readPEFT(f *peftFields, modules *moduleRules, b Base) error {
 	return nil
 }
 
-// baseNames are the tensors of a model, which transformers may have with or without the name of
-// the model's body in front: "bert.", "model.".
+// baseNames are the tensors of a model, which transformers may have with or without the name of the
+// model's body in front: "bert.", "model.".
 type baseNames []string
 
 // find returns the tensor that a module of transformers calls name, "" if there is no such tensor.

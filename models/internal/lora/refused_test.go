@@ -22,8 +22,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// edited returns a copy of the project's adapter llama-linear, whose factors are of rank 3, after edits of its fields and
-// tensors.
+// edited returns a copy of the project's adapter llama-linear, whose factors are of rank 3, after
+// edits of its fields and tensors.
 func edited(t *testing.T, edit func(fields map[string]any, tensors map[string]safetensors.Tensor)) string {
 	t.Helper()
 	from := filepath.Join(modelstest.Adapters, "llama-linear")
@@ -56,8 +56,8 @@ func withAdapter(dir, model string) (*models.Model, error) {
 
 const queryOf1 = "base_model.model.model.layers.1.self_attn.q_proj.lora_"
 
-// TestAdapterFields sets fields of adapter_config.json to values that change nothing, and to values that are refused with an
-// error that names the field.
+// TestAdapterFields sets fields of adapter_config.json to values that change nothing, and to values
+// that are refused with an error that names the field.
 func TestAdapterFields(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("takes long in emulators, and no tier reads configurations")
@@ -116,8 +116,8 @@ func TestAdapterFields(t *testing.T) {
 	}
 }
 
-// TestAdapterAccount has each field of peft's class read, without effect, or refused: those of the table that say something that
-// no default does. A field that the class does not have is a warning.
+// TestAdapterAccount has each field of peft's class read, without effect, or refused: those of the
+// table that say something that no default does. A field that the class does not have is a warning.
 func TestAdapterAccount(t *testing.T) {
 	t.Parallel()
 	open := func(field string, value any) (*models.Model, error) {

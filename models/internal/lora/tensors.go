@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/models/internal/weightfile"
 )
 
-// The tensors of an adapter as Python's peft names them, and what each does to which tensor of the model.
+// The tensors of an adapter as Python's peft names them, and what each does to which tensor of the
+// model.
 
 // peftFile is an adapter whose tensors are being noted.
 type peftFile struct {
@@ -79,15 +80,17 @@ func (p *peftFile) replace(name, of string) error {
 	return nil
 }
 
-// adapts reports whether the file has factors for a module, or the configuration's list or expression chooses it.
+// adapts reports whether the file has factors for a module, or the configuration's list or
+// expression chooses it.
 func (p *peftFile) adapts(module string) bool {
 	_, linear := p.tensors.Shape(peftPrefix + module + peftFirst)
 	_, table := p.tensors.Shape(peftPrefix + module + peftFirstOfTable)
 	return linear || table || p.modules.listed && p.modules.chooses(module) == nil
 }
 
-// ties reports whether ensure_weight_tying has a projection tied to copies of tables, and to what is added to them: peft asks
-// whether modules_to_save, and else target_modules, name one of two modules.
+// ties reports whether ensure_weight_tying has a projection tied to copies of tables, and to what
+// is added to them: peft asks whether modules_to_save, and else target_modules, name one of two
+// modules.
 func (f *peftFields) ties(modules *moduleRules) (saved, target bool) {
 	names := []string{"embed_tokens", "lm_head"}
 	named := func(module string) bool { return slices.Contains(names, lastPart(module)) }
@@ -105,13 +108,14 @@ func (p *peftFile) tiedTarget() bool {
 // tiedName is the module that ensure_weight_tying ties to the table.
 const tiedName = "lm_head"
 
-// tiedProjection reports whether a module has factors because ensure_weight_tying ties it to the table: peft 0.21.2 saves them under both
-// names, and leaves the projection out of target_modules.
+// tiedProjection reports whether a module has factors because ensure_weight_tying ties it to the
+// table: peft 0.21.2 saves them under both names, and leaves the projection out of target_modules.
 func (p *peftFile) tiedProjection(module string) bool {
 	return lastPart(module) == tiedName && p.tiedTarget() && p.modules.chooses(module) != nil
 }
 
-// hasTiedProjection reports whether the file has factors of such a module, which need not come from the table's.
+// hasTiedProjection reports whether the file has factors of such a module, which need not come from
+// the table's.
 func (p *peftFile) hasTiedProjection() bool {
 	return slices.ContainsFunc(p.tensors.Names(), func(name string) bool {
 		module, ok := strings.CutSuffix(strings.TrimPrefix(name, peftPrefix), peftFirst)
@@ -119,7 +123,8 @@ func (p *peftFile) hasTiedProjection() bool {
 	})
 }
 
-// sameAsTable returns an error unless the factors of a tied projection are those of the file's table: peft has them once.
+// sameAsTable returns an error unless the factors of a tied projection are those of the file's
+// table: peft has them once.
 func (p *peftFile) sameAsTable(first, second string) error {
 	for _, name := range p.tensors.Names() {
 		table, ok := strings.CutSuffix(name, peftFirstOfTable)
@@ -151,7 +156,8 @@ func (p *peftFile) sameAsTable(first, second string) error {
 	return check.Errorf(fault.ErrMissing, "the factors of embed_tokens, to which ensure_weight_tying ties %s", first)
 }
 
-// embeddings are the modules that transformers calls with indices, and whose weight nothing else reads.
+// embeddings are the modules that transformers calls with indices, and whose weight nothing else
+// reads.
 var embeddings = []string{"embed_tokens", "wte", "wpe", "word_embeddings", "tok_embeddings", "position_embeddings", "token_type_embeddings"}
 
 func (p *peftFile) pair(module, name string) error {
@@ -206,8 +212,8 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 	return nil
 }
 
-// weight returns the checkpoint's name for the weight of a module that the adapter is for. The weight of a projection that is tied to
-// a table has none: the loader knows the module's.
+// weight returns the checkpoint's name for the weight of a module that the adapter is for. The
+// weight of a projection that is tied to a table has none: the loader knows the module's.
 func (p *peftFile) weight(module, name string) (string, error) {
 	if err := p.modules.chooses(module); err != nil && !p.tiedProjection(module) {
 		return "", fmt.Errorf("%s: %w", name, err)

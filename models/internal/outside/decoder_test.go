@@ -19,7 +19,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// plainDecoder is Llama as a module outside the tree would write it: it has the methods of a LanguageModel and no other.
+// plainDecoder is Llama as a module outside the tree would write it: it has the methods of a
+// LanguageModel and no other.
 type plainDecoder struct {
 	words    *transformer.Embedding
 	layers   []*transformer.Layer
@@ -144,7 +145,8 @@ func asType(t *testing.T, modelType string) string {
 	return to
 }
 
-// someLogits are those of two texts in two passes with a cache, one of them with the first adapter if there are some.
+// someLogits are those of two texts in two passes with a cache, one of them with the first adapter
+// if there are some.
 func someLogits(t *testing.T, m *models.Model) []float32 {
 	t.Helper()
 	pages, ws := m.LM.NewPages(0), new(models.Workspace)
@@ -163,8 +165,9 @@ func someLogits(t *testing.T, m *models.Model) []float32 {
 	return all
 }
 
-// TestForeignArchitecture opens one folder as Llama, and as an architecture that is written outside the package: with each option the two
-// compute the same bits and take the same memory, or the option is refused.
+// TestForeignArchitecture opens one folder as Llama, and as an architecture that is written outside
+// the package: with each option the two compute the same bits and take the same memory, or the
+// option is refused.
 func TestForeignArchitecture(t *testing.T) {
 	adapter := filepath.Join(modelstest.Adapters, "llama-linear")
 	own, able, plain := asType(t, "llama"), asType(t, "able_decoder"), asType(t, "plain_decoder")
@@ -200,7 +203,8 @@ func TestForeignArchitecture(t *testing.T) {
 	}
 }
 
-// TestForeignEmbedder: a language model from outside the package makes the same vectors of texts as Llama.
+// TestForeignEmbedder: a language model from outside the package makes the same vectors of texts as
+// Llama.
 func TestForeignEmbedder(t *testing.T) {
 	var want []float32
 	for _, modelType := range []string{"llama", "able_decoder", "plain_decoder"} {

@@ -50,9 +50,10 @@ func withModules(t *testing.T) fstest.MapFS {
 	return modelstest.With(f, "modules.json", tftest.Must(json.Marshal(list))(t))
 }
 
-// TestModulesAccount gives each field of each class of modules a value that no class has as its default: it is an error that
-// names the field, unless the field is true or false, or has no effect. A field that the class does not have is an error where
-// sentence-transformers refuses it too, else a warning.
+// TestModulesAccount gives each field of each class of modules a value that no class has as its
+// default: it is an error that names the field, unless the field is true or false, or has no
+// effect. A field that the class does not have is an error where sentence-transformers refuses it
+// too, else a warning.
 func TestModulesAccount(t *testing.T) {
 	t.Parallel()
 	sentence := withModules(t)
@@ -107,8 +108,9 @@ func TestModulesAccount(t *testing.T) {
 	}
 }
 
-// TestWholeAccount gives each field of config_sentence_transformers.json of each class a value that no class has: it is an error that
-// names the field, unless the field has no effect. A field of another class is a warning.
+// TestWholeAccount gives each field of config_sentence_transformers.json of each class a value that
+// no class has: it is an error that names the field, unless the field has no effect. A field of
+// another class is a warning.
 func TestWholeAccount(t *testing.T) {
 	t.Parallel()
 	cross := func(fsys fs.FS) error {

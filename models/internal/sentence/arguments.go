@@ -12,8 +12,8 @@ import (
 )
 
 // Keyword arguments in sentence_bert_config.json, for transformers' configurations, tokenizers and
-// models. An argument that would change a number is an error. Arguments that transformers uses for other
-// purposes, or does not use, are ignored.
+// models. An argument that would change a number is an error. Arguments that transformers uses for
+// other purposes, or does not use, are ignored.
 
 // where are arguments that say where files are. sentence-transformers replaces them.
 var where = []string{"subfolder", "token", "cache_dir", "revision", "local_files_only", "trust_remote_code"}
@@ -26,8 +26,8 @@ var anyValue = map[string][]string{
 	"model":     {"add_pooling_layer", "attn_implementation", "torch_dtype", "dtype", "device_map", "low_cpu_mem_usage", "use_safetensors"},
 }
 
-// arguments are the fields with keyword arguments, and for which of anyValue they are. The first
-// of two counts.
+// arguments are the fields with keyword arguments, and for which of anyValue they are. The first of
+// two counts.
 var arguments = []struct{ field, what string }{
 	{"config_args", "config"}, {"config_kwargs", "config"}, {"tokenizer_args", "processor"}, {"processor_kwargs", "processor"},
 	{"model_args", "model"}, {"model_kwargs", "model"},
@@ -141,8 +141,8 @@ var callParameters = []string{
 	"return_length", "split_special_tokens", "tokenizer_kwargs", "max_target_length", "use_source_tokenizer", "sanitize_control_tokens", "add_prefix_space",
 }
 
-// callArguments returns the arguments of the call of the tokenizer: those of sentence-transformers, in
-// place of which go those for texts, and then those for everything.
+// callArguments returns the arguments of the call of the tokenizer: those of sentence-transformers,
+// in place of which go those for texts, and then those for everything.
 func callArguments(d configuration.Document) (configuration.Document, error) {
 	call := configuration.Document{Name: d.Name + ": processing_kwargs", Fields: map[string]json.RawMessage{}}
 	if d.Empty("processing_kwargs") {

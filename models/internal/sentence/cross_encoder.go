@@ -10,25 +10,28 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// A CrossEncoder has what the files of sentence-transformers say about a folder that its class CrossEncoder saved.
+// A CrossEncoder has what the files of sentence-transformers say about a folder that its class
+// CrossEncoder saved.
 type CrossEncoder struct {
 	MaxLength  int    // as that of an [Embedder]
 	LowerCase  bool   // as of a [SentenceEmbedder]
 	Activation string // the class of the activation of the logits, "" if the files name none
-	// Prompts go before the first text of a pair, by their names. DefaultPrompt is the text of the one that is taken
-	// where the caller does not name one.
+	// Prompts go before the first text of a pair, by their names. DefaultPrompt is the text of the
+	// one that is taken where the caller does not name one.
 	Prompts       map[string]string
 	DefaultPrompt string
 	// Modules make the logits, one of each pair; nil: the classifier makes them.
 	Modules *Embedder
-	// Logits says how the logits of a language model's next token become one; nil: another part makes it.
+	// Logits says how the logits of a language model's next token become one; nil: another part
+	// makes it.
 	Logits *LogitScore
 }
 
 // A LogitScore is the logit of the token True after a pair, minus the logit of the token False.
 type LogitScore struct {
 	True, False int // tokens; False -1: none
-	// Chat says that a pair is a chat of the folder's template, and Parts that its messages are lists of parts.
+	// Chat says that a pair is a chat of the folder's template, and Parts that its messages are
+	// lists of parts.
 	Chat, Parts bool
 	// Variables are the variables that the template gets in addition to the messages.
 	Variables map[string]any
@@ -38,8 +41,8 @@ type LogitScore struct {
 
 var generation = task{name: "text-generation", output: "logits", port: "causal_logits"}
 
-// OpenCrossEncoder reads those files next to a model. It returns nil if the folder was saved without
-// them, or without modules.json: sentence-transformers then reads none of them.
+// OpenCrossEncoder reads those files next to a model. It returns nil if the folder was saved
+// without them, or without modules.json: sentence-transformers then reads none of them.
 func OpenCrossEncoder(fsys fs.FS, doc configuration.Document, m Parts) (c *CrossEncoder, warnings []string, err error) {
 	modules, err := modulesFor(fsys, "CrossEncoder")
 	if err != nil || modules == nil {
@@ -93,7 +96,8 @@ func kindsOf(modules []module) []string {
 	return kinds
 }
 
-// openScores reads modules that make vectors of pairs, and of these the score, which the last one gives.
+// openScores reads modules that make vectors of pairs, and of these the score, which the last one
+// gives.
 func openScores(fsys fs.FS, doc configuration.Document, m Parts, modules []module) (*Embedder, error) {
 	s, err := newEmbedder(doc, m)
 	if err != nil {
@@ -163,7 +167,8 @@ func (s *Embedder) openLogits(fsys fs.FS, dir string, m Parts) (*LogitScore, err
 	return l, s.readTransformer(fsys, m.ModelType, t)
 }
 
-// readTokens reads the tokens whose logits count. Python counts negative ones from the end of the vocabulary.
+// readTokens reads the tokens whose logits count. Python counts negative ones from the end of the
+// vocabulary.
 func (l *LogitScore) readTokens(doc configuration.Document, vocab int) error {
 	for _, f := range []struct {
 		name string
@@ -188,7 +193,8 @@ func (l *LogitScore) readTokens(doc configuration.Document, vocab int) error {
 	return nil
 }
 
-// chatArguments are those of transformers' apply_chat_template that are not variables of the template.
+// chatArguments are those of transformers' apply_chat_template that are not variables of the
+// template.
 var chatArguments = []string{
 	"conversation", "tools", "documents", "chat_template", "continue_final_message", "tokenize", "padding", "truncation", "max_length", "return_tensors", "return_dict",
 	"return_assistant_tokens_mask", "tokenizer_kwargs", "common_kwargs",

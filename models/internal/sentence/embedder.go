@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file computes vectors of sentences as the modules of sentence-transformers do; modules.go reads what the modules are.
+// This file computes vectors of sentences as the modules of sentence-transformers do; modules.go
+// reads what the modules are.
 
 // Encoder turns tokens into hidden states.
 type Encoder interface {
@@ -24,7 +25,8 @@ type Encoder interface {
 // A PositionLimiter is an Encoder with a number of positions, which no text exceeds; 0: any length.
 type PositionLimiter interface{ PositionLimit() int }
 
-// A RestHider is an Encoder that reads transformer.Tokens.Visible, which hides some tokens of a text from the others.
+// A RestHider is an Encoder that reads transformer.Tokens.Visible, which hides some tokens of a
+// text from the others.
 type RestHider interface{ HidesRest() }
 
 // Head turns hidden states into logits, as models.Head does.
@@ -33,30 +35,31 @@ type Head interface {
 	Forward(ws *transformer.Workspace, dst, x []float32, in transformer.Tokens) error
 }
 
-// An Embedder makes one vector of a text, by the modules that
-// sentence-transformers' modules.json lists after the encoder: pooling, dense layers,
-// normalization.
+// An Embedder makes one vector of a text, by the modules that sentence-transformers' modules.json
+// lists after the encoder: pooling, dense layers, normalization.
 type Embedder struct {
 	// MaxLength is the most tokens of a text where the files of sentence-transformers say it, which
 	// then counts instead of what the tokenizer and config.json say; else 0.
 	MaxLength int
 	// QueryLength and DocumentLength take the place of MaxLength for queries and documents, unless 0.
 	QueryLength, DocumentLength int
-	// MaxActive is the most elements of a sparse vector, which are then the largest ones; 0: no limit.
+	// MaxActive is the most elements of a sparse vector, which are then the largest ones; 0: no
+	// limit.
 	MaxActive int
 	// LowerCase says whether texts and prompts become lower case.
 	LowerCase bool
-	// Prompts go before texts, by their names. DefaultPrompt is the name of the prompt for texts for which
-	// the caller does not name one; "" if there is no such prompt.
+	// Prompts go before texts, by their names. DefaultPrompt is the name of the prompt for texts
+	// for which the caller does not name one; "" if there is no such prompt.
 	Prompts       map[string]string
 	DefaultPrompt string
 	// NoSpecial is whether texts become tokens without special ones around them.
 	NoSpecial bool
-	// NoUnknown is whether the tokens of what the vocabulary lacks do not count. As in model2vec, which has this rule, a text loses what is beyond
-	// MaxLength times the median number of characters of a token before it becomes tokens, and MaxLength is 0 for no limit.
+	// NoUnknown is whether the tokens of what the vocabulary lacks do not count. As in model2vec,
+	// which has this rule, a text loses what is beyond MaxLength times the median number of
+	// characters of a token before it becomes tokens, and MaxLength is 0 for no limit.
 	NoUnknown bool
-	// IncludePrompt is whether the tokens of a prompt before a text count, as they do
-	// unless the folder says otherwise; see EmbedAfter.
+	// IncludePrompt is whether the tokens of a prompt before a text count, as they do unless the
+	// folder says otherwise; see EmbedAfter.
 	IncludePrompt bool
 
 	encoder Encoder
@@ -77,7 +80,8 @@ func (s *Embedder) Normalized() bool {
 	return s.dim == s.out && len(s.rest) > 0 && s.rest[len(s.rest)-1].scales()
 }
 
-// PoolsMean reports whether a text's vector is made of the mean of its hidden states. Then a part of a text has a vector too.
+// PoolsMean reports whether a text's vector is made of the mean of its hidden states. Then a part
+// of a text has a vector too.
 func (s *Embedder) PoolsMean() bool { return s.means }
 
 // Raw returns the same embedder without the normalization at the end, if there is one.
@@ -108,8 +112,8 @@ func (s *Embedder) Embed(ws *transformer.Workspace, dst []float32, in transforme
 	return s.EmbedAfter(ws, dst, in, 0)
 }
 
-// EmbedAfter is Embed without the hidden states of the first prompt tokens of each text in
-// the vectors: those of a prompt that is not included.
+// EmbedAfter is Embed without the hidden states of the first prompt tokens of each text in the
+// vectors: those of a prompt that is not included.
 func (s *Embedder) EmbedAfter(ws *transformer.Workspace, dst []float32, in transformer.Tokens, prompt int) error {
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim())    // [rows, D]
@@ -152,8 +156,8 @@ func (s *Embedder) poolBehind(ws *transformer.Workspace, dst, x []float32, in tr
 	return nil
 }
 
-// Pooled returns the embedder of an encoder without files of sentence-transformers, with a mode of their Pooling, and a normalization
-// after it or not.
+// Pooled returns the embedder of an encoder without files of sentence-transformers, with a mode of
+// their Pooling, and a normalization after it or not.
 func Pooled(encoder Encoder, mode string, normalize bool) (*Embedder, error) {
 	pool, ok := block.Poolings[mode]
 	if !ok {
@@ -167,8 +171,9 @@ func Pooled(encoder Encoder, mode string, normalize bool) (*Embedder, error) {
 	return s, nil
 }
 
-// PooledAndNormalized returns the embedder of a GGUF file with a pooling and the dense layers after it. Such files do not say whether
-// vectors have length 1; every program that reads them normalizes the vectors.
+// PooledAndNormalized returns the embedder of a GGUF file with a pooling and the dense layers after
+// it. Such files do not say whether vectors have length 1; every program that reads them normalizes
+// the vectors.
 func PooledAndNormalized(encoder Encoder, pool block.Pooling, dense ...*transformer.Linear) *Embedder {
 	s := &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, out: encoder.Dim()}
 	for _, d := range dense {
@@ -178,7 +183,8 @@ func PooledAndNormalized(encoder Encoder, pool block.Pooling, dense ...*transfor
 	return s
 }
 
-// applyModules passes x, [rows, width], which it writes to, through modules, and gives their output and its width.
+// applyModules passes x, [rows, width], which it writes to, through modules, and gives their output
+// and its width.
 func applyModules(ws *transformer.Workspace, modules []layer, x []float32, width int) ([]float32, int, error) {
 	for _, module := range modules {
 		if module.scales() {
@@ -206,8 +212,8 @@ func applyModules(ws *transformer.Workspace, modules []layer, x []float32, width
 	return x, width, nil
 }
 
-// Empty returns the vector of a text without tokens, of which no hidden states are the mean: what the modules after the pooling
-// make of zeros.
+// Empty returns the vector of a text without tokens, of which no hidden states are the mean: what
+// the modules after the pooling make of zeros.
 func (s *Embedder) Empty(ws *transformer.Workspace) ([]float32, error) {
 	defer ws.Release(ws.Mark())
 	width := len(s.pools) * s.encoder.Dim()

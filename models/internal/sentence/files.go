@@ -18,8 +18,8 @@ type Parts struct {
 	MaskedLM   Head    // to the logits of the vocabulary at each token; nil: none
 }
 
-// Embedders make vectors of texts, as the files of a folder say. A folder that has only Sparse or Tokens has a Sentence of
-// which Dim is 0: prompts and lengths.
+// Embedders make vectors of texts, as the files of a folder say. A folder that has only Sparse or
+// Tokens has a Sentence of which Dim is 0: prompts and lengths.
 type Embedders struct {
 	Sentence *Embedder      // a vector of each text; nil: the folder does not say how
 	Sparse   SparseHead     // a sparse vector of each text; nil: none
@@ -41,14 +41,15 @@ type (
 
 // A SparseHead makes a sparse vector of each text's hidden states.
 type SparseHead interface {
-	// Weigh hands result the vector of each sequence i of in, whose hidden states are x, [rows, width].
+	// Weigh hands result the vector of each sequence i of in, whose hidden states are x, [rows,
+	// width].
 	Weigh(ws *transformer.Workspace, x []float32, in transformer.Tokens, result func(i int, v SparseVector)) error
 }
 
 // A TokenEmbedder makes a vector of each token's hidden state.
 type TokenEmbedder struct {
-	// QueryMark and DocumentMark go before texts: as one token, after the tokenizer's first, where the
-	// vocabulary has them.
+	// QueryMark and DocumentMark go before texts: as one token, after the tokenizer's first, where
+	// the vocabulary has them.
 	QueryMark, DocumentMark string
 	// Expansion says how queries are lengthened; nil: they are not.
 	Expansion *Expansion

@@ -16,9 +16,10 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Late interaction: a vector for each token of a text (Khattab and Zaharia, 2020, "ColBERT: Efficient and
-// Effective Passage Search via Contextualized Late Interaction over BERT"), as MultiVectorEncoder of
-// sentence-transformers, PyLate and the authors' own code publish it; and the vectors of BGE-M3.
+// Late interaction: a vector for each token of a text (Khattab and Zaharia, 2020, "ColBERT:
+// Efficient and Effective Passage Search via Contextualized Late Interaction over BERT"), as
+// MultiVectorEncoder of sentence-transformers, PyLate and the authors' own code publish it; and the
+// vectors of BGE-M3.
 
 // Dim returns the width of a vector.
 func (t *TokenEmbedder) Dim() int { return t.dim }
@@ -103,7 +104,8 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 	return nil
 }
 
-// addDense reads a module Dense that makes vectors of tokens, as it does here if nothing else is said.
+// addDense reads a module Dense that makes vectors of tokens, as it does here if nothing else is
+// said.
 func (t *TokenEmbedder) addDense(fsys fs.FS, dir string) error {
 	doc, err := readModule(fsys, dir)
 	if err != nil {
@@ -172,8 +174,9 @@ func (t *TokenEmbedder) readMask(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// readWhole reads what config_sentence_transformers.json says of all: prompts, how scores are made, and what PyLate has there. It
-// returns the fields for the module Transformer, which count where its own file lacks them.
+// readWhole reads what config_sentence_transformers.json says of all: prompts, how scores are made,
+// and what PyLate has there. It returns the fields for the module Transformer, which count where
+// its own file lacks them.
 func (t *TokenEmbedder) readWhole(doc configuration.Document, s *Embedder, pylate bool) (map[string]json.RawMessage, error) {
 	if err := s.readPrompts(doc, inEach); err != nil {
 		return nil, err
@@ -191,7 +194,8 @@ func (t *TokenEmbedder) readWhole(doc configuration.Document, s *Embedder, pylat
 	return fields, s.settleWhole(doc, "MultiVectorEncoder")
 }
 
-// markers are fields that only PyLate writes. Where there is one, queries are lengthened unless a field says otherwise.
+// markers are fields that only PyLate writes. Where there is one, queries are lengthened unless a
+// field says otherwise.
 var markers = []string{
 	"query_length", "document_length", "query_expansion", "do_query_expansion", "attend_to_expansion_tokens", "attend_to_mask_tokens",
 	"query_prefix", "document_prefix", "skiplist_words",
@@ -253,8 +257,8 @@ func (t *TokenEmbedder) readPyLate(doc configuration.Document, s *Embedder, pyla
 // punctuation is Python's string.punctuation.
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// lateInteraction returns the task of the module Transformer, whose query_expansion it reads into t. otherwise are fields that
-// count where the module's file lacks them.
+// lateInteraction returns the task of the module Transformer, whose query_expansion it reads into
+// t. otherwise are fields that count where the module's file lacks them.
 func lateInteraction(t *TokenEmbedder, otherwise map[string]json.RawMessage) task {
 	late := extraction
 	late.otherwise = otherwise
@@ -298,7 +302,8 @@ func readExpansion(doc configuration.Document) (*Expansion, error) {
 	return &Expansion{Length: raw.Length, Fixed: raw.Strategy == "fixed", Attend: raw.Attend, Token: raw.Token}, nil
 }
 
-// rightPadded returns an error if queries would be lengthened at their beginning: the tokens that do so take the places of padding.
+// rightPadded returns an error if queries would be lengthened at their beginning: the tokens that
+// do so take the places of padding.
 func rightPadded(fsys fs.FS) error {
 	const field = "padding_side"
 	doc, err := transformerConfig(fsys)
@@ -342,7 +347,8 @@ func padsRight(doc configuration.Document, field, right string) error {
 	return nil
 }
 
-// openM3 reads the heads that BGE-M3 has in addition to the encoder of its vectors: a weight and a vector of each token.
+// openM3 reads the heads that BGE-M3 has in addition to the encoder of its vectors: a weight and a
+// vector of each token.
 func (f *Files) openM3(fsys fs.FS, m Parts) error {
 	const weight, vectors = "sparse_linear.pt", "colbert_linear.pt"
 	if !configuration.Exists(fsys, weight) && !configuration.Exists(fsys, vectors) {
@@ -372,7 +378,8 @@ func (f *Files) openM3(fsys fs.FS, m Parts) error {
 	return nil
 }
 
-// openLinear returns the linear layer in a file that torch.save wrote, whose outputs are as many as its weight has rows.
+// openLinear returns the linear layer in a file that torch.save wrote, whose outputs are as many as
+// its weight has rows.
 func openLinear(fsys fs.FS, name string, in int) (*transformer.Linear, error) {
 	weights, err := weightfile.OpenFiles(fsys, "", name, name+".index.json")
 	if err != nil {

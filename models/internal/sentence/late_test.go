@@ -58,9 +58,10 @@ func TestSparseEdges(t *testing.T) {
 	}
 }
 
-// TestPyLateFields gives config_sentence_transformers.json of PyLate fields of queries' expansion: those of ColBERT's own files
-// count where PyLate's are absent, and before both counts the newer object, of which null turns expansion off. Sentence-transformers
-// 6.2 reads them in this way and refuses the same.
+// TestPyLateFields gives config_sentence_transformers.json of PyLate fields of queries' expansion:
+// those of ColBERT's own files count where PyLate's are absent, and before both counts the newer
+// object, of which null turns expansion off. Sentence-transformers 6.2 reads them in this way and
+// refuses the same.
 func TestPyLateFields(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]*models.Expansion{

@@ -47,7 +47,8 @@ func (s *Embedder) addPooling(fsys fs.FS, dir string) error {
 	if _, ok := doc.Fields["embedding_dimension"]; ok { // since sentence-transformers 5.2
 		width = "embedding_dimension"
 	}
-	// sentence-transformers multiplies it by the number of modes, and computes with what the encoder gives.
+	// sentence-transformers multiplies it by the number of modes, and computes with what the
+	// encoder gives.
 	if v := doc.Fields[width]; len(v) == 0 || v[0] == '{' || doc.IsNull(width) {
 		return doc.Errorf(width, "want the width of the hidden states")
 	}
@@ -96,8 +97,8 @@ func poolingModes(d configuration.Document) (modes pyjson.OneOr[string], err err
 	return modes, nil
 }
 
-// The inputs and outputs of modules have names: the vector, the hidden states, and the other outputs of
-// the tokenizer and the encoder.
+// The inputs and outputs of modules have names: the vector, the hidden states, and the other
+// outputs of the tokenizer and the encoder.
 const (
 	vector = "sentence_embedding"
 	hidden = "token_embeddings"
@@ -116,7 +117,8 @@ func portsOr(d configuration.Document, otherwise string) (in, out string, err er
 	return in, out, err
 }
 
-// port returns the name that a field gives; one that is not a string is its text, which no other is.
+// port returns the name that a field gives; one that is not a string is its text, which no other
+// is.
 func port(d configuration.Document, field, otherwise string) (string, error) {
 	d.Note(field)
 	v, ok := d.Fields[field]
@@ -185,7 +187,8 @@ func (s *Embedder) addDense(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// readDense returns the dense module in a folder, with the names of what it takes, otherwise unless it says so, and gives.
+// readDense returns the dense module in a folder, with the names of what it takes, otherwise unless
+// it says so, and gives.
 func (s *Embedder) readDense(fsys fs.FS, doc configuration.Document, dir, otherwise string) (module layer, in, out string, err error) {
 	raw := struct {
 		In  int `json:"in_features"`
@@ -226,8 +229,8 @@ func (s *Embedder) readDense(fsys fs.FS, doc configuration.Document, dir, otherw
 	return layer{dense: dense, act: act, residual: doc.Truth("use_residual", false)}, in, out, nil
 }
 
-// denseActivation returns the activation that a dense module names. Those that are not PyTorch's are code
-// of the folder, in whose place sentence-transformers takes Tanh.
+// denseActivation returns the activation that a dense module names. Those that are not PyTorch's
+// are code of the folder, in whose place sentence-transformers takes Tanh.
 func (s *Embedder) denseActivation(doc configuration.Document) (func(t kernels.Threads, x []float32), error) {
 	name := "torch.nn.Tanh"
 	doc.Note("activation_function")
@@ -280,8 +283,8 @@ func (s *Embedder) addLayerNorm(fsys fs.FS, dir string) error {
 	return nil
 }
 
-// addLayerWeights reads a module that weighs the hidden states of all layers. The module does nothing if the encoder gives only
-// those of the last layer.
+// addLayerWeights reads a module that weighs the hidden states of all layers. The module does
+// nothing if the encoder gives only those of the last layer.
 func (s *Embedder) addLayerWeights(fsys fs.FS, dir string) error {
 	doc, err := readModule(fsys, dir)
 	if err != nil {

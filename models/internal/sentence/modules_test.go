@@ -35,8 +35,8 @@ func TestModulesOfClassifiers(t *testing.T) {
 	}
 }
 
-// TestNormalizeSmall normalizes vectors that have no length, or hardly any: as in torch, what
-// is shorter than 1e-12 is divided by that.
+// TestNormalizeSmall normalizes vectors that have no length, or hardly any: as in torch, what is
+// shorter than 1e-12 is divided by that.
 func TestNormalizeSmall(t *testing.T) {
 	m := tftest.Must(models.OpenFS(modelstest.Folder(t, "bert"), models.Options{}))(t)
 	dim := m.Embedders.Sentence.Dim()
@@ -52,8 +52,8 @@ func TestNormalizeSmall(t *testing.T) {
 	}
 }
 
-// TestLayerNorm has layer normalization after the pooling, and a module of weights of layers before it, which does nothing
-// where the encoder gives the last layer alone.
+// TestLayerNorm has layer normalization after the pooling, and a module of weights of layers before
+// it, which does nothing where the encoder gives the last layer alone.
 func TestLayerNorm(t *testing.T) {
 	list := `[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
 		{"idx": 1, "name": "1", "path": "1_WeightedLayerPooling", "type": "sentence_transformers.models.WeightedLayerPooling"},
@@ -103,8 +103,7 @@ func TestLayerNorm(t *testing.T) {
 	}
 }
 
-// TestLabelsBeyond has a label whose number is that of the labels, the first that there is
-// not.
+// TestLabelsBeyond has a label whose number is that of the labels, the first that there is not.
 func TestLabelsBeyond(t *testing.T) {
 	_, err := models.OpenFS(modelstest.WithField(t, "bert-classify", "id2label", `{"0": "a", "1": "b", "3": "c"}`), models.Options{})
 	if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "id2label") {

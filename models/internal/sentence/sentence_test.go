@@ -79,8 +79,8 @@ func TestSentenceRefused(t *testing.T) {
 	}
 }
 
-// TestSentenceAccepted gives them values that count, and some that change nothing. A width below 0 is
-// that of vectors that are not normalized.
+// TestSentenceAccepted gives them values that count, and some that change nothing. A width below 0
+// is that of vectors that are not normalized.
 func TestSentenceAccepted(t *testing.T) {
 	const transformer, pooling, all = "sentence_bert_config.json", "1_Pooling/config.json", "config_sentence_transformers.json"
 	for _, c := range []struct {
@@ -189,7 +189,8 @@ func TestSentenceModules(t *testing.T) {
 	}
 }
 
-// TestSentenceDense has a dense layer of as many outputs as inputs: what is added, and the activations.
+// TestSentenceDense has a dense layer of as many outputs as inputs: what is added, and the
+// activations.
 func TestSentenceDense(t *testing.T) {
 	const dim = 32
 	weights := make([]float32, dim*dim)
@@ -254,8 +255,8 @@ func TestDenseDefaults(t *testing.T) {
 	}
 }
 
-// TestModel2Vec opens files as save_pretrained of model2vec 0.10 writes them: without a model_type, and with a mapping of I32. Each token has the
-// row of its mapping, times its weight.
+// TestModel2Vec opens files as save_pretrained of model2vec 0.10 writes them: without a model_type,
+// and with a mapping of I32. Each token has the row of its mapping, times its weight.
 func TestModel2Vec(t *testing.T) {
 	header := `{"embeddings":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},"mapping":{"dtype":"I32","shape":[3],"data_offsets":[4,16]},"weights":{"dtype":"F32","shape":[3],"data_offsets":[16,28]}}`
 	header += strings.Repeat(" ", -len(header)&7)

@@ -11,12 +11,13 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Sparse vectors: of a text's tokens, or of the vocabulary's, each with a weight. SPLADE: Formal et al.,
-// 2021, "SPLADE: Sparse Lexical and Expansion Model for First Stage Ranking"; BGE-M3's: Chen et al., 2024,
-// "M3-Embedding: Multi-Linguality, Multi-Functionality, Multi-Granularity Text Embeddings".
+// Sparse vectors: of a text's tokens, or of the vocabulary's, each with a weight. SPLADE: Formal et
+// al., 2021, "SPLADE: Sparse Lexical and Expansion Model for First Stage Ranking"; BGE-M3's: Chen
+// et al., 2024, "M3-Embedding: Multi-Linguality, Multi-Functionality, Multi-Granularity Text
+// Embeddings".
 
-// splade is the vocabulary's weights by a masked language model: of each token of the vocabulary the largest of
-// log(1+ReLU(logit)) over the text, or the sum.
+// splade is the vocabulary's weights by a masked language model: of each token of the vocabulary
+// the largest of log(1+ReLU(logit)) over the text, or the sum.
 type splade struct {
 	logits Head
 	sum    bool
@@ -24,10 +25,12 @@ type splade struct {
 	most   int  // elements of a vector, the largest ones; 0: all
 }
 
-// Splade makes sparse vectors by a head of masked words as SPLADE does, an error of Weigh where that is nil.
+// Splade makes sparse vectors by a head of masked words as SPLADE does, an error of Weigh where
+// that is nil.
 func Splade(logits Head) SparseHead { return &splade{logits: logits} }
 
-// spladeRows is how many rows have their logits at a time: a vocabulary of 250,000 has 32 MB for them.
+// spladeRows is how many rows have their logits at a time: a vocabulary of 250,000 has 32 MB for
+// them.
 const spladeRows = 32
 
 func (s *splade) Weigh(ws *transformer.Workspace, x []float32, in transformer.Tokens, result func(i int, v SparseVector)) error {
@@ -67,7 +70,8 @@ func (s *splade) Weigh(ws *transformer.Workspace, x []float32, in transformer.To
 	return nil
 }
 
-// add takes logits, [rows, V], into weights, [V], which are the largest logits above 0 unless they are sums.
+// add takes logits, [rows, V], into weights, [V], which are the largest logits above 0 unless they
+// are sums.
 func (s *splade) add(weights, logits []float32) {
 	for ; len(logits) > 0; logits = logits[len(weights):] {
 		for t, v := range logits[:len(weights)] {

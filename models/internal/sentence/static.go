@@ -11,13 +11,15 @@ import (
 
 // Folders of static embeddings, by sentence-transformers or without its files.
 
-// TokenizerFolder returns the folder in fsys that has the tokenizer: ".", or that of a module StaticEmbedding.
+// TokenizerFolder returns the folder in fsys that has the tokenizer: ".", or that of a module
+// StaticEmbedding.
 func TokenizerFolder(fsys fs.FS) (string, error) {
 	dir, err := staticFolder(fsys)
 	return path.Clean(dir), err
 }
 
-// staticFolder returns the folder of the module StaticEmbedding with which modules.json begins, "" if it does not.
+// staticFolder returns the folder of the module StaticEmbedding with which modules.json begins, ""
+// if it does not.
 func staticFolder(fsys fs.FS) (string, error) {
 	modules, err := readModules(fsys)
 	if err != nil || len(modules) == 0 || modules[0].kind() != "StaticEmbedding" {
@@ -30,8 +32,8 @@ func staticFolder(fsys fs.FS) (string, error) {
 	return dir, nil
 }
 
-// Config returns config.json, or what takes its place if a module StaticEmbedding does not need one, and the folder of the weights, "" for
-// that of the model.
+// Config returns config.json, or what takes its place if a module StaticEmbedding does not need
+// one, and the folder of the weights, "" for that of the model.
 func Config(fsys fs.FS) (doc configuration.Document, weights string, err error) {
 	doc, err = configuration.ReadJSON(fsys, "config.json")
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -56,8 +58,9 @@ func (s *Embedder) takeMeans() {
 	s.pools, s.out, s.NoSpecial, s.IncludePrompt = []block.Pooling{block.PoolMean}, s.encoder.Dim(), true, true
 }
 
-// bareStatic returns the SentenceEmbedder of model2vec's own files, whose config.json says whether vectors are normalized, and the most tokens of
-// a text: 512 by default, and as many as there are with null.
+// bareStatic returns the SentenceEmbedder of model2vec's own files, whose config.json says whether
+// vectors are normalized, and the most tokens of a text: 512 by default, and as many as there are
+// with null.
 func bareStatic(encoder Encoder, doc configuration.Document) (*Embedder, error) {
 	s := &Embedder{encoder: encoder}
 	s.takeMeans()

@@ -16,14 +16,15 @@ import (
 // sentence_bert_config.json: how sentence-transformers' first module makes tokens of texts, and
 // calls transformers.
 
-// transformerFiles may have the configuration of the module Transformer; the first that is there and
-// not empty counts.
+// transformerFiles may have the configuration of the module Transformer; the first that is there
+// and not empty counts.
 var transformerFiles = []string{
 	"sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json",
 	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json",
 }
 
-// transformerConfig returns the configuration of the module Transformer, which is empty if there is no file.
+// transformerConfig returns the configuration of the module Transformer, which is empty if there is
+// no file.
 func transformerConfig(fsys fs.FS) (configuration.Document, error) {
 	for _, name := range transformerFiles {
 		text, err := configuration.ReadFile(fsys, name)
@@ -41,9 +42,9 @@ func transformerConfig(fsys fs.FS) (configuration.Document, error) {
 	return configuration.Document{Name: transformerFiles[0]}, nil
 }
 
-// TokenizerFields are fields that sentence-transformers hands to the tokenizer of a folder, in place of those of
-// tokenizer_config.json; none if modules.json is missing or for another class than those, or if it begins with a module that asks
-// for no such fields.
+// TokenizerFields are fields that sentence-transformers hands to the tokenizer of a folder, in
+// place of those of tokenizer_config.json; none if modules.json is missing or for another class
+// than those, or if it begins with a module that asks for no such fields.
 func TokenizerFields(fsys fs.FS, classes []string) (map[string]json.RawMessage, error) {
 	modules, err := modulesFor(fsys, classes...)
 	if err != nil || modules == nil || modules[0].kind() == "StaticEmbedding" {
@@ -56,8 +57,8 @@ func TokenizerFields(fsys fs.FS, classes []string) (map[string]json.RawMessage, 
 	return tokenizerArguments(doc)
 }
 
-// task is what the module Transformer does: its name, what of transformers' output it takes, and what
-// it calls that.
+// task is what the module Transformer does: its name, what of transformers' output it takes, and
+// what it calls that.
 type task struct {
 	name, output, port string
 	silent             bool                                             // what the module does that names no task

@@ -8,21 +8,22 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// config_sentence_transformers.json: the settings that do not belong to a single module. The account of its fields goes by the
-// class that opens the folder.
+// config_sentence_transformers.json: the settings that do not belong to a single module. The
+// account of its fields goes by the class that opens the folder.
 
 // wholeFile is the file's name.
 const wholeFile = "config_sentence_transformers.json"
 
-// readWhole returns the file with an account of its fields, which settleWhole ends. It has no fields if there is no such file.
+// readWhole returns the file with an account of its fields, which settleWhole ends. It has no
+// fields if there is no such file.
 func readWhole(fsys fs.FS) (configuration.Document, error) {
 	doc, err := configuration.ReadJSON(fsys, wholeFile)
 	doc.Name = wholeFile
 	return doc.Tracked(), ignoreMissing(err)
 }
 
-// settleWhole ends the account of the file by a class of sentence-transformers. Versions do not matter here, and idle are
-// further fields without effect.
+// settleWhole ends the account of the file by a class of sentence-transformers. Versions do not
+// matter here, and idle are further fields without effect.
 func (s *Embedder) settleWhole(doc configuration.Document, class string, idle ...string) error {
 	return doc.SettleBy(class, &s.warnings, append(idle, "model_type", "requirements")...)
 }
@@ -64,7 +65,8 @@ func (s *Embedder) readCut(doc configuration.Document) error {
 // inEach are the prompts that there always are in the classes that make vectors.
 var inEach = []string{"query", "document"}
 
-// readPrompts reads the prompts, and which is the default. always are the names of those that need not be in the file.
+// readPrompts reads the prompts, and which is the default. always are the names of those that need
+// not be in the file.
 func (s *Embedder) readPrompts(doc configuration.Document, always []string) error {
 	var prompts map[string]any
 	doc.Note("prompts")

@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/internal/elementary"
 )
 
-// fft is the fast Fourier transform of n values, for n of small prime factors
-// (Cooley and Tukey, 1965).
+// fft is the fast Fourier transform of n values, for n of small prime factors (Cooley and Tukey,
+// 1965).
 type fft struct {
 	n     int
 	roots []complex128 // exp(-2πi*k/n)
@@ -22,8 +22,7 @@ func newFFT(n int) *fft {
 	return f
 }
 
-// transform sets dst, of f.n/stride elements, to the transform of every stride-th
-// element of x.
+// transform sets dst, of f.n/stride elements, to the transform of every stride-th element of x.
 func (f *fft) transform(dst, x []complex128, stride int) {
 	n := len(dst)
 	if n == 1 {
@@ -72,7 +71,8 @@ func (f *fft) transform(dst, x []complex128, stride int) {
 	}
 }
 
-// times returns a*b. Each product is rounded, since compilers fuse it with the addition on some processors.
+// times returns a*b. Each product is rounded, since compilers fuse it with the addition on some
+// processors.
 func times(a, b complex128) complex128 {
 	return complex(float64(real(a)*real(b))-float64(imag(a)*imag(b)), float64(real(a)*imag(b))+float64(imag(a)*real(b)))
 }

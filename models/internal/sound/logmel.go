@@ -20,15 +20,14 @@ const (
 	MostBins = spectrogramWindow / 2
 )
 
-// LogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
-// frame for each SpectrogramHop samples: the power in bins bands that are equally wide
-// on Slaney's mel scale, as log10, no further than 8 below the loudest, plus 4, divided
-// by 4. Samples are mirrored at both ends, of which there must be more than 200. Whisper
-// itself takes 30 seconds, short sound with zeros after it.
+// LogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one frame
+// for each SpectrogramHop samples: the power in bins bands that are equally wide on Slaney's mel
+// scale, as log10, no further than 8 below the loudest, plus 4, divided by 4. Samples are mirrored
+// at both ends, of which there must be more than 200. Whisper itself takes 30 seconds, short sound
+// with zeros after it.
 //
-// Source: Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision"
-// (2022), and Slaney's Auditory Toolbox (1998) for the scale and the triangles of equal
-// area.
+// Source: Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision" (2022), and
+// Slaney's Auditory Toolbox (1998) for the scale and the triangles of equal area.
 func LogMel(samples []float32, bins int) ([]float32, error) {
 	const pad = spectrogramWindow / 2
 	if len(samples) <= pad {

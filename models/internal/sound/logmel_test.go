@@ -53,8 +53,8 @@ func (e expected) near(what string, got, want []float32) {
 	}
 }
 
-// TestLogMel compares with what transformers' WhisperFeatureExtractor computes in numpy.
-// Its float32 in torch is up to 3e-5 away from that.
+// TestLogMel compares with what transformers' WhisperFeatureExtractor computes in numpy. Its
+// float32 in torch is up to 3e-5 away from that.
 func TestLogMel(t *testing.T) {
 	t.Parallel()
 	e := openExpected(t, "log-mel")
@@ -87,8 +87,8 @@ func TestLogMel(t *testing.T) {
 	}
 }
 
-// TestNormalizedLogMel compares with what transformers' ParakeetFeatureExtractor computes in float64. Its float32 is up to 4e-4
-// away from that.
+// TestNormalizedLogMel compares with what transformers' ParakeetFeatureExtractor computes in
+// float64. Its float32 is up to 4e-4 away from that.
 func TestNormalizedLogMel(t *testing.T) {
 	t.Parallel()
 	e := openExpected(t, "log-mel-normalized")

@@ -17,12 +17,14 @@ type bands struct {
 	power          []float64 // [bins]
 }
 
-// newBands returns bands for frames of as many samples as window has weights, with zeros after them up to the size of the transform.
+// newBands returns bands for frames of as many samples as window has weights, with zeros after them
+// up to the size of the transform.
 func newBands(bins, size int, window []float64) *bands {
 	return &bands{window, melFilters(bins, size), newFFT(size), make([]complex128, size), make([]complex128, size), make([]float64, bins)}
 }
 
-// hann returns the raised cosine of n weights, one period of which has a given length: n, or n-1 where the last weight is 0 too.
+// hann returns the raised cosine of n weights, one period of which has a given length: n, or n-1
+// where the last weight is 0 too.
 func hann(n, period int) []float64 {
 	w := make([]float64, n)
 	for i := range w {
@@ -31,7 +33,8 @@ func hann(n, period int) []float64 {
 	return w
 }
 
-// powers returns the power in each band of the frame that begins with a sample, until the next call.
+// powers returns the power in each band of the frame that begins with a sample, until the next
+// call.
 func (b *bands) powers(at func(sample int) float64, first int) []float64 {
 	for i, w := range b.window {
 		b.wave[i] = complex(w*at(first+i), 0)
@@ -54,9 +57,8 @@ type melFilter struct {
 	weights []float64
 }
 
-// melFilters are triangles whose corners are equally far apart on the mel scale from
-// 0 Hz to half the sample rate, each of area 1 Hz, for the frequencies of a transform of
-// size samples.
+// melFilters are triangles whose corners are equally far apart on the mel scale from 0 Hz to half
+// the sample rate, each of area 1 Hz, for the frequencies of a transform of size samples.
 func melFilters(bins, size int) []melFilter {
 	const top = SampleRate / 2
 	corner := make([]float64, bins+2) // in Hz
@@ -81,8 +83,8 @@ func melFilters(bins, size int) []melFilter {
 	return filters
 }
 
-// Slaney's mel scale is linear below 1000 Hz and logarithmic above: 15 mels are 1000
-// Hz, and 27 mels more are a factor of 6.4.
+// Slaney's mel scale is linear below 1000 Hz and logarithmic above: 15 mels are 1000 Hz, and 27
+// mels more are a factor of 6.4.
 const melsPerHertz = 3.0 / 200
 
 var melLogStep = elementary.Log(6.4) / 27

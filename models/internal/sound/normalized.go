@@ -17,12 +17,13 @@ const (
 	normalizedEps  = 1e-5            // is added to the standard deviation
 )
 
-// NormalizedLogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one frame for each
-// SpectrogramHop samples, in which every bin has mean 0 and standard deviation 1. Of each sample 0.97 times the one before
-// is subtracted first. Frames see 400 samples around their middle, with zeros before the first and after the last.
-// There must be at least two frames.
+// NormalizedLogMel returns the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with
+// one frame for each SpectrogramHop samples, in which every bin has mean 0 and standard deviation 1.
+// Of each sample 0.97 times the one before is subtracted first. Frames see 400 samples around their
+// middle, with zeros before the first and after the last. There must be at least two frames.
 //
-// Source: the preprocessor of NVIDIA NeMo's FastConformer models, as transformers' ParakeetFeatureExtractor has it.
+// Source: the preprocessor of NVIDIA NeMo's FastConformer models, as transformers'
+// ParakeetFeatureExtractor has it.
 func NormalizedLogMel(samples []float32, bins int) ([]float32, error) {
 	frames := len(samples) / SpectrogramHop
 	if frames < 2 {
@@ -54,7 +55,8 @@ func NormalizedLogMel(samples []float32, bins int) ([]float32, error) {
 	return mel, nil
 }
 
-// normalize sets dst to x with mean 0 and a standard deviation of 1, which is estimated as that of a sample.
+// normalize sets dst to x with mean 0 and a standard deviation of 1, which is estimated as that of
+// a sample.
 func normalize(dst []float32, x []float64) {
 	mean, squares := 0.0, 0.0
 	for _, v := range x {

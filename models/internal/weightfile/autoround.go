@@ -14,7 +14,8 @@ var autoround = method{[]string{"quant_method", "bits", "group_size", "sym", "da
 	"autoround_version", "block_name_to_quantize", "amp", "batch_size", "enable_minmax_tuning", "enable_norm_bias_tuning", "enable_quanted_input", "gradient_accumulate_steps",
 	"iters", "lr", "low_gpu_mem_usage", "minmax_lr", "nsamples", "quant_block_list", "scale_dtype", "seqlen", "supported_types", "backend", "dataset"}, autoroundScheme}
 
-// autoroundForms are the values of packing_format whose integers are read. Zeros of auto_gptq are stored smaller by one.
+// autoroundForms are the values of packing_format whose integers are read. Zeros of auto_gptq are
+// stored smaller by one.
 var autoroundForms = map[string]intScheme{
 	"auto_round": {form: gptqForm}, "auto_round:gptqmodel": {form: gptqForm},
 	"auto_round:auto_gptq": {form: gptqForm, addOne: true}, "auto_round:gptq": {form: gptqForm, addOne: true},
@@ -58,7 +59,8 @@ func autoroundScheme(d configuration.Document) (scheme, []string, error) {
 	return &s, nil, err
 }
 
-// autoroundLayers returns an error about a layer that extra_config quantizes in another way. It may leave layers out: these have at least 16 bits.
+// autoroundLayers returns an error about a layer that extra_config quantizes in another way. It may
+// leave layers out: these have at least 16 bits.
 func autoroundLayers(d configuration.Document) error {
 	const extra = "extra_config"
 	if d.Empty(extra) {

@@ -16,9 +16,11 @@ import (
 
 // Weights that bitsandbytes quantized, as transformers saves them.
 //
-// Of 4 bits: X, bytes with two codes of neighbours, the first one in the upper half, elements in row-major order; X.quant_map, the numbers of the codes;
-// X.absmax, a scale for each block of elements; and X.quant_state.bitsandbytes__KIND, the bytes of a JSON object. Where scales are nested, X.absmax are codes
-// of X.nested_quant_map with a scale for each nested block, X.nested_absmax, and a number is added. The weight is the product, rounded to the type that the
+// Of 4 bits: X, bytes with two codes of neighbours, the first one in the upper half, elements in
+// row-major order; X.quant_map, the numbers of the codes; X.absmax, a scale for each block of
+// elements; and X.quant_state.bitsandbytes__KIND, the bytes of a JSON object. Where scales are
+// nested, X.absmax are codes of X.nested_quant_map with a scale for each nested block,
+// X.nested_absmax, and a number is added. The weight is the product, rounded to the type that the
 // object names.
 //
 // Of 8 bits: X, and in place of X's "weight" SCB, the largest of each row, which is 127 of it.

@@ -8,12 +8,14 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// What compressed-tensors says of weights, in groups of modules. Which tensors there are says which modules a group has.
+// What compressed-tensors says of weights, in groups of modules. Which tensors there are says which
+// modules a group has.
 
 var compressed = method{[]string{"quant_method", "format", "config_groups", "kv_cache_scheme", "sparsity_config", "transform_config", "ignore",
 	"quantization_status", "global_compression_ratio", "version", "moe_sparsity_config"}, compressedScheme}
 
-// compressedForms return the scheme of a group's weights, by the format. They get the group's object for weights.
+// compressedForms return the scheme of a group's weights, by the format. They get the group's
+// object for weights.
 var compressedForms = map[string]func(weights configuration.Document) (scheme, error){
 	"pack-quantized":  func(d configuration.Document) (scheme, error) { return intGroup(d, packedForm) },
 	"int-quantized":   func(d configuration.Document) (scheme, error) { return intGroup(d, bytesForm) },
@@ -23,7 +25,8 @@ var compressedForms = map[string]func(weights configuration.Document) (scheme, e
 	"mxfp4-pack-quantized": codesGroup("group", mxfp4Block),
 }
 
-// groupFields and weightFields are those of a group and of its weights that are read, or say nothing about numbers.
+// groupFields and weightFields are those of a group and of its weights that are read, or say
+// nothing about numbers.
 var (
 	groupFields  = []string{"targets", "weights", "input_activations", "output_activations", "format"}
 	weightFields = []string{"num_bits", "type", "symmetric", "group_size", "strategy", "block_structure", "dynamic", "actorder", "scale_dtype", "zp_dtype", "observer", "observer_kwargs"}
@@ -136,7 +139,8 @@ func intGroup(d configuration.Document, form *intForm) (scheme, error) {
 }
 
 var (
-	// packedForm is that of compressed-tensors, pack-quantized: words have neighbours of a row, and those of zeros neighbours of a column.
+	// packedForm is that of compressed-tensors, pack-quantized: words have neighbours of a row, and
+	// those of zeros neighbours of a column.
 	packedForm = &intForm{
 		words: ".weight_packed", scales: ".weight_scale", zeros: ".weight_zero_point", groups: ".weight_g_idx", shape: ".weight_shape",
 		rows: func(shape []int, _ int) int { return shape[0] }, columns: func(shape []int, bits int) int { return shape[1] * perWord(bits) },

@@ -17,7 +17,8 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// TestDequantized: each element of each weight is what the library that quantized it makes of it again, and pieces are those of the whole.
+// TestDequantized: each element of each weight is what the library that quantized it makes of it
+// again, and pieces are those of the whole.
 func TestDequantized(t *testing.T) {
 	sums := tftest.Must(filepath.Glob("../../testdata/folders/*/dequantized.json"))(t)
 	elements := 0

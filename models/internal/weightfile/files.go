@@ -34,8 +34,8 @@ type files struct {
 	recent recent
 }
 
-// single are the files that may hold all weights. The first one that exists counts, either
-// itself or as shards with an index.
+// single are the files that may hold all weights. The first one that exists counts, either itself
+// or as shards with an index.
 var single = []string{"model.safetensors", "pytorch_model.bin"}
 
 // OpenWeights opens the weights in a folder, "" for that of the model.
@@ -243,7 +243,8 @@ func (w *files) ReadBlocks(dst []byte, name string, from int) error {
 	return readBlocks(w.of[name], dst, name, from)
 }
 
-// Sample writes some of what is stored for a tensor that several of the files make together. It reports whether the tensor is one.
+// Sample writes some of what is stored for a tensor that several of the files make together. It
+// reports whether the tensor is one.
 func (w *files) Sample(to io.Writer, name string) (bool, error) {
 	t, ok := w.of[name].(*joined)
 	if !ok {
@@ -252,8 +253,7 @@ func (w *files) Sample(to io.Writer, name string) (bool, error) {
 	return true, t.sample(to)
 }
 
-// Repeats reports whether a name is that of a layer among several: one of its parts is
-// a number.
+// Repeats reports whether a name is that of a layer among several: one of its parts is a number.
 func Repeats(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
 		if part != "" && strings.Trim(part, "0123456789") == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestFormsRefused changes one field of quantization_config at a time, or one tensor: forms that are not supported, and parts that do not fit together, are
-// errors that name them.
+// TestFormsRefused changes one field of quantization_config at a time, or one tensor: forms that
+// are not supported, and parts that do not fit together, are errors that name them.
 func TestFormsRefused(t *testing.T) {
 	for _, c := range []struct{ folder, field, value, want string }{
 		{"bnb-nf4", "bnb_4bit_quant_storage", `"bfloat16"`, "bnb_4bit_quant_storage"}, {"bnb-nf4", "load_in_2bit", `true`, "load_in_2bit"},

@@ -13,10 +13,11 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights in FP8 in safetensors files: X of F8_E4M3 or F8_E5M2 with its scales beside it, by which each number is multiplied in
-// float32. DeepSeek and Qwen publish X_scale_inv, [rows/128, columns/128], one number for a block; files of Python's
-// compressed-tensors have X_scale, one number for all of X or for each row. What quantization_config says of activations is not repeated: they stay
-// float32.
+// Weights in FP8 in safetensors files: X of F8_E4M3 or F8_E5M2 with its scales beside it, by which
+// each number is multiplied in float32. DeepSeek and Qwen publish X_scale_inv, [rows/128,
+// columns/128], one number for a block; files of Python's compressed-tensors have X_scale, one
+// number for all of X or for each row. What quantization_config says of activations is not
+// repeated: they stay float32.
 
 var fp8 = method{[]string{"quant_method", "weight_block_size", "activation_scheme", "fmt", "scale_fmt", "modules_to_not_convert", "modules_to_convert", "ignored_layers",
 	"dequantize", "expert_dtype"}, fp8Of}
@@ -106,7 +107,8 @@ type fp8Numbers struct {
 	scales             []float32 // of all blocks
 }
 
-// joinAll implements scheme. It counts no matrices: float32 is what people expect of FP8 without the arithmetic for it.
+// joinAll implements scheme. It counts no matrices: float32 is what people expect of FP8 without
+// the arithmetic for it.
 func (s *fp8Scheme) joinAll(w *files) (counts, error) {
 	for _, name := range slices.Sorted(maps.Keys(w.of)) {
 		if r := w.of[name]; isFP8(r, name) {

@@ -15,8 +15,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestFP8Refused changes quantization_config, one field at a time: a form of FP8 that is not supported is an error
-// that names the field, or the tensor.
+// TestFP8Refused changes quantization_config, one field at a time: a form of FP8 that is not
+// supported is an error that names the field, or the tensor.
 func TestFP8Refused(t *testing.T) {
 	for _, c := range []struct {
 		folder, field, value string
@@ -61,7 +61,8 @@ func TestFP8Refused(t *testing.T) {
 	}
 }
 
-// TestFP8WithoutScheme: scales that nothing says how to read are left over, and FP8 without scales is an error where they belong to it.
+// TestFP8WithoutScheme: scales that nothing says how to read are left over, and FP8 without scales
+// is an error where they belong to it.
 func TestFP8WithoutScheme(t *testing.T) {
 	var config map[string]json.RawMessage
 	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(modelstest.Own, "qwen3-fp8", "config.json")))(t), &config))

@@ -16,8 +16,9 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights of integers in safetensors files, side by side in words of 32 bits or in bytes. An element is (q - zero)*scale in float32, where zero and scale
-// are those of a group of columns of its row.
+// Weights of integers in safetensors files, side by side in words of 32 bits or in bytes. An
+// element is (q - zero)*scale in float32, where zero and scale are those of a group of columns of
+// its row.
 
 // intForm is where a kind of checkpoint has the parts of a matrix.
 type intForm struct {
@@ -33,7 +34,8 @@ type intForm struct {
 	zero  func(row, group, across, bits int) (at, shift int)
 	turn  bool // scales are [groups, rows], not [rows, groups]
 	bytes bool // integers are bytes with a sign
-	// counted says that the scales are as many as there are groups. Otherwise the scheme says how many columns a group has.
+	// counted says that the scales are as many as there are groups. Otherwise the scheme says how
+	// many columns a group has.
 	counted bool
 }
 
@@ -157,7 +159,8 @@ func (t *ints) count(w *files, name string) error {
 	return nil
 }
 
-// trim takes the number of columns, by which the last word of a row may not be full, out of the tensor that has the shape.
+// trim takes the number of columns, by which the last word of a row may not be full, out of the
+// tensor that has the shape.
 func (t *ints) trim(w *files, name string) error {
 	if err := w.has(name, []int{2}, safetensors.I64); err != nil {
 		return err
@@ -220,7 +223,8 @@ func (t *ints) middle() int16 {
 	return 1 << (t.bits - 1)
 }
 
-// bestFormat returns the format of blocks that holds the same numbers in the fewest bits, or float32.
+// bestFormat returns the format of blocks that holds the same numbers in the fewest bits, or
+// float32.
 func (t *ints) bestFormat() (kernels.Format, error) {
 	if t.columns%intBlock != 0 || !t.inBlocks() {
 		return kernels.FormatF32, nil

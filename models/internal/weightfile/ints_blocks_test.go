@@ -22,7 +22,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestIntsBlocks: blocks have the numbers that the matrix has in float32, from any block on, and rows are read in any pieces.
+// TestIntsBlocks: blocks have the numbers that the matrix has in float32, from any block on, and
+// rows are read in any pieces.
 func TestIntsBlocks(t *testing.T) {
 	types := map[kernels.Format]gguf.Type{kernels.FormatQ4_0: gguf.Q4_0, kernels.FormatQ4_1: gguf.Q4_1, kernels.FormatQ5_0: gguf.Q5_0, kernels.FormatQ8_0: gguf.Q8_0}
 	folders := tftest.Must(filepath.Glob("../../testdata/folders/llama-ints-*"))(t)

@@ -20,7 +20,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// intsFolder returns a folder with changed fields of quantization_config, and changed tensors; a nil one is removed.
+// intsFolder returns a folder with changed fields of quantization_config, and changed tensors; a
+// nil one is removed.
 func intsFolder(t testing.TB, folder string, fields map[string]string, change func(tensors map[string]rawTensor)) fstest.MapFS {
 	t.Helper()
 	dir := filepath.Join(modelstest.Own, folder)
@@ -78,7 +79,8 @@ func rawFile(t testing.TB, tensors map[string]rawTensor) []byte {
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head, data)
 }
 
-// TestIntsHeld: matrices whose numbers a format of blocks holds are held in it, and a warning counts the others.
+// TestIntsHeld: matrices whose numbers a format of blocks holds are held in it, and a warning
+// counts the others.
 func TestIntsHeld(t *testing.T) {
 	for folder, c := range map[string]struct {
 		format kernels.Format
@@ -100,7 +102,8 @@ func TestIntsHeld(t *testing.T) {
 	}
 }
 
-// TestIntsRefused: fields of another kind of integers, and tensors of other shapes and types, are errors that name them.
+// TestIntsRefused: fields of another kind of integers, and tensors of other shapes and types, are
+// errors that name them.
 func TestIntsRefused(t *testing.T) {
 	for _, c := range []struct {
 		folder, field, value, want string

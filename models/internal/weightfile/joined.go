@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Tensors that several tensors of the files make together: codes, scales, and what else a form of quantized weights stores.
+// Tensors that several tensors of the files make together: codes, scales, and what else a form of
+// quantized weights stores.
 
 // joined is such a tensor. Files list it in place of its parts.
 type joined struct {
@@ -27,7 +28,8 @@ type joined struct {
 type numbers interface {
 	// read sets dst to the numbers from one of them on.
 	read(dst []float32, from int) error
-	// readBlocks is read for blocks of the format, of which from begins one. It is not called if the format is float32.
+	// readBlocks is read for blocks of the format, of which from begins one. It is not called if
+	// the format is float32.
 	readBlocks(dst []byte, from int) error
 }
 

@@ -11,9 +11,10 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights in MXFP4 in safetensors files, as gpt-oss has them: X_blocks, [..., rows, blocks, 16], two codes of neighbours in
-// a byte, and X_scales, [..., rows, blocks], are the tensor X, [..., rows, 32*blocks], in the blocks of GGUF. Source: the OCP
-// Microscaling Formats specification, version 1.0.
+// Weights in MXFP4 in safetensors files, as gpt-oss has them: X_blocks, [..., rows, blocks, 16],
+// two codes of neighbours in a byte, and X_scales, [..., rows, blocks], are the tensor X, [...,
+// rows, 32*blocks], in the blocks of GGUF. Source: the OCP Microscaling Formats specification,
+// version 1.0.
 
 // mxfp4Block is the elements of a block, and mxfp4Bytes its bytes: the scale before the codes.
 const mxfp4Block, mxfp4Bytes = 32, 17

@@ -13,9 +13,10 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// Weights of compressed-tensors in codes of 4 bits, which are those of MXFP4: X_packed, [rows, columns/2], two codes of neighbours in a byte, the first
-// one in the lower half, and X_scale, [rows, columns/16] in F8_E4M3 for NVFP4, which X_global_scale divides, or [rows, columns/32] powers of 2 for MXFP4. The
-// numbers of NVFP4 are rounded to bfloat16, as compressed-tensors does.
+// Weights of compressed-tensors in codes of 4 bits, which are those of MXFP4: X_packed, [rows,
+// columns/2], two codes of neighbours in a byte, the first one in the lower half, and X_scale,
+// [rows, columns/16] in F8_E4M3 for NVFP4, which X_global_scale divides, or [rows, columns/32]
+// powers of 2 for MXFP4. The numbers of NVFP4 are rounded to bfloat16, as compressed-tensors does.
 
 // codesScheme is what a group says of such weights.
 type codesScheme struct{ nvidia bool }

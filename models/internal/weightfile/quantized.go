@@ -16,8 +16,9 @@ const quantization = "quantization_config"
 // methods are what the files of this package read.
 var methods = map[string]method{"fp8": fp8, "compressed-tensors": compressed, "awq": awq, "gptq": gptq, "bitsandbytes": bitsandbytes, "torchao": torchao, "auto-round": autoround}
 
-// JoinQuantized puts matrices in place of integers or codes of few bits with their scales, if quantization_config says that there are such. It returns the
-// configuration of the model with these matrices, and warnings.
+// JoinQuantized puts matrices in place of integers or codes of few bits with their scales, if
+// quantization_config says that there are such. It returns the configuration of the model with
+// these matrices, and warnings.
 func (w *files) JoinQuantized(doc configuration.Document) (configuration.Document, []string, error) {
 	if doc.Empty(quantization) {
 		return doc, nil, nil

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// recent is what was read of the tensors that are read now, of which rows are not stored side by side. All pieces of a tensor are read one after
-// the other, by several threads.
+// recent is what was read of the tensors that are read now, of which rows are not stored side by
+// side. All pieces of a tensor are read one after the other, by several threads.
 type recent struct {
 	mu sync.Mutex
 	of []recentTensor

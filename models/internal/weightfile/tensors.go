@@ -52,7 +52,8 @@ var sizes = map[safetensors.DType]int{
 	safetensors.F16: 2, safetensors.BF16: 2, safetensors.I32: 4, safetensors.F32: 4, safetensors.I64: 8,
 }
 
-// readNibbles returns n codes of 4 bits from one of them on, of a tensor of bytes. first is the lowest bit of the first of two codes in a byte.
+// readNibbles returns n codes of 4 bits from one of them on, of a tensor of bytes. first is the
+// lowest bit of the first of two codes in a byte.
 func readNibbles(r transformer.Reader, name string, from, n, first int) ([]byte, error) {
 	packed := make([]byte, (from+n+1)/2-from/2)
 	if err := readBlocks(r, packed, name, from/2); err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// Integers as torchao flattens its tensors into a file: X._weight_qdata, a byte each, with scales and zeros of [rows, groups]. The metadata of the file
-// say the same of each tensor as the types of the parts and quant_type do, and are not read.
+// Integers as torchao flattens its tensors into a file: X._weight_qdata, a byte each, with scales
+// and zeros of [rows, groups]. The metadata of the file say the same of each tensor as the types of
+// the parts and quant_type do, and are not read.
 
 var torchao = method{[]string{"quant_method", "quant_type", "modules_to_not_convert", "include_input_output_embeddings", "untie_embedding_weights"}, torchaoScheme}
 
@@ -19,7 +20,8 @@ var torchaoForm = &intForm{
 	zeroShape: func(rows, groups, _ int) []int { return []int{rows, groups} },
 }
 
-// torchaoTypes are the configurations whose weights are such integers, with their fields that are read or say nothing about stored weights.
+// torchaoTypes are the configurations whose weights are such integers, with their fields that are
+// read or say nothing about stored weights.
 var torchaoTypes = map[string][]string{
 	"Int8WeightOnlyConfig":                  {"granularity", "group_size", "set_inductor_config"},
 	"Int8DynamicActivationInt8WeightConfig": {"granularity", "act_mapping_type", "reduce_range", "set_inductor_config", "weight_only_decode", "layout"},

@@ -1,6 +1,7 @@
 //go:build linux && amd64
 
-// Package native executes instructions of AMX on the processor, or in the runner that package main is.
+// Package native executes instructions of AMX on the processor, or in the runner that package main
+// is.
 package native
 
 import (
@@ -34,8 +35,8 @@ func New() (Code, error) {
 // Close frees the memory.
 func (c Code) Close() error { return unix.Munmap(c) }
 
-// Run executes instructions with these registers, by their numbers; it sets all but R15, the stack and the frame pointer. Tiles stay as the
-// instructions leave them, on the thread.
+// Run executes instructions with these registers, by their numbers; it sets all but R15, the stack
+// and the frame pointer. Tiles stay as the instructions leave them, on the thread.
 func (c Code) Run(instructions []byte, registers *[16]uint64) {
 	n := copy(c, instructions)
 	c[n] = 0xc3 // RET

@@ -1,11 +1,13 @@
-// Package tile computes what the instructions of Intel's AMX do: a decoder of their encodings, and a machine with the tiles of
-// one thread. The runner in the folder above lends it to programs on processors that have no tiles.
+// Package tile computes what the instructions of Intel's AMX do: a decoder of their encodings, and
+// a machine with the tiles of one thread. The runner in the folder above lends it to programs on
+// processors that have no tiles.
 //
-// decode.go reads instructions, machine.go has tiles, their configuration, loads and stores, and dot.go the products. pairs.go has
-// VDPBF16PS, which multiplies bfloat16 as products of tiles do, in vectors.
+// decode.go reads instructions, machine.go has tiles, their configuration, loads and stores, and
+// dot.go the products. pairs.go has VDPBF16PS, which multiplies bfloat16 as products of tiles do,
+// in vectors.
 //
-// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18, and volume 2, the pages
-// of the instructions.
+// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18, and
+// volume 2, the pages of the instructions.
 package tile
 
 import (
@@ -57,7 +59,8 @@ type Instruction struct {
 	Len int // bytes
 }
 
-// Address is an operand in memory, by the numbers of its registers, in the order of their encoding; -1 means no register.
+// Address is an operand in memory, by the numbers of its registers, in the order of their encoding;
+// -1 means no register.
 type Address struct {
 	Base, Index int
 	Scale       int
@@ -65,7 +68,8 @@ type Address struct {
 	OfNext      bool // Disp counts from the next instruction
 }
 
-// encoding is what names an instruction: the prefix that VEX holds and the opcode, and whether the operand is in memory.
+// encoding is what names an instruction: the prefix that VEX holds and the opcode, and whether the
+// operand is in memory.
 type encoding struct {
 	prefix, opcode byte
 	memory         bool
@@ -78,8 +82,8 @@ var encodings = map[encoding]Op{
 	{2, 0x5c, false}: TDPBF16PS,
 }
 
-// Decode reads the instruction at the beginning of code. It is an error if that is not of AMX, or is one
-// that the processor refuses as #UD.
+// Decode reads the instruction at the beginning of code. It is an error if that is not of AMX, or
+// is one that the processor refuses as #UD.
 func Decode(code []byte) (i Instruction, err error) {
 	if len(code) < 5 || code[0] != 0xc4 || code[1]&0x1f != 2 {
 		return i, fmt.Errorf("% x: no instruction of AMX", code[:min(len(code), 5)])
@@ -155,7 +159,8 @@ func (i *Instruction) address(code []byte, x, b byte) error {
 	return nil
 }
 
-// Of returns the address without its index, registers holding what reg says, and next being where the next instruction is.
+// Of returns the address without its index, registers holding what reg says, and next being where
+// the next instruction is.
 func (m Address) Of(reg func(n int) uint64, next uint64) uint64 {
 	at := uint64(m.Disp)
 	if m.Base >= 0 {

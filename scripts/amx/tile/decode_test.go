@@ -109,7 +109,8 @@ func TestDecodeReserved(t *testing.T) {
 	}
 }
 
-// TestFormsGNUAs asks GNU as for the samples. Without GNU as it is skipped, unless AVOFORMER_REQUIRE_AS is set.
+// TestFormsGNUAs asks GNU as for the samples. Without GNU as it is skipped, unless
+// AVOFORMER_REQUIRE_AS is set.
 func TestFormsGNUAs(t *testing.T) {
 	as, err := exec.LookPath("x86_64-linux-gnu-as")
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// product returns the instruction C += A times B. A row of A holds groups of 4 bytes, with which rows of B go; each of C's elements
-// takes a group of a row of A, and the group of its column in each row of B.
+// product returns the instruction C += A times B. A row of A holds groups of 4 bytes, with which
+// rows of B go; each of C's elements takes a group of a row of A, and the group of its column in
+// each row of B.
 func (m *Machine) product(i Instruction) error {
 	if err := m.suits(i); err != nil {
 		return err
@@ -85,8 +86,9 @@ var signedBytes, unsignedBytes = func() (s, u [256]int32) {
 	return s, u
 }()
 
-// sumBF16 adds up the products of even elements, those of odd ones, then both, and that to C. Denormal operands and results
-// count as zero, and roundings go to the nearest even, whatever MXCSR says.
+// sumBF16 adds up the products of even elements, those of odd ones, then both, and that to C.
+// Denormal operands and results count as zero, and roundings go to the nearest even, whatever MXCSR
+// says.
 func sumBF16(a []byte, b *[mostRows][mostRow]byte, at int, c uint32) uint32 {
 	var sums [2]float32
 	for k := 0; k < len(a); k += 4 {
@@ -110,8 +112,9 @@ func flush(x float32) float32 {
 	return x
 }
 
-// fma is x*y + z, rounded once. The product of two numbers of 8 bits is exact; the sum is rounded to odd as a float64, which has
-// over twice the bits of a float32, so that rounding it again is as if the first had not been.
+// fma is x*y + z, rounded once. The product of two numbers of 8 bits is exact; the sum is rounded
+// to odd as a float64, which has over twice the bits of a float32, so that rounding it again is as
+// if the first had not been.
 func fma(x, y, z float32) float32 {
 	p, c := float64(x)*float64(y), float64(z)
 	s := p + c

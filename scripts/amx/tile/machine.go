@@ -23,7 +23,8 @@ const (
 	atRows                = 48
 )
 
-// Machine is the state of one thread: its configuration, and what the tiles hold. The zero Machine is as after TILERELEASE.
+// Machine is the state of one thread: its configuration, and what the tiles hold. The zero Machine
+// is as after TILERELEASE.
 type Machine struct {
 	config [ConfigBytes]byte
 	tiles  [tiles][mostRows][mostRow]byte
@@ -31,7 +32,8 @@ type Machine struct {
 
 // Memory is what a thread sees.
 type Memory interface {
-	// Read fills the rows, each from its address on, and Write writes them. They fail with a *Fault where they cannot.
+	// Read fills the rows, each from its address on, and Write writes them. They fail with a *Fault
+	// where they cannot.
 	Read(at []uint64, rows [][]byte) error
 	Write(at []uint64, rows [][]byte) error
 }
@@ -67,7 +69,8 @@ func (m *Machine) shape(t int) (rows, bytes int) {
 	return int(m.config[atRows+t]), int(binary.LittleEndian.Uint16(m.config[atColumns+2*t:]))
 }
 
-// Run executes an instruction whose registers hold what reg says, and after which the next one is at next.
+// Run executes an instruction whose registers hold what reg says, and after which the next one is
+// at next.
 func (m *Machine) Run(i Instruction, reg func(n int) uint64, next uint64, mem Memory) error {
 	switch i.Op {
 	case LDTILECFG:

@@ -63,7 +63,8 @@ func (m *Machine) do(t *testing.T, f flat, op Op, tile int, at, stride uint64) {
 	}
 }
 
-// TestConfiguration: bytes that are not a configuration are refused, and the earlier configuration stays.
+// TestConfiguration: bytes that are not a configuration are refused, and the earlier configuration
+// stays.
 func TestConfiguration(t *testing.T) {
 	good := config([2]int{16, 64}, [2]int{3, 20})
 	for name, c := range map[string]struct {
@@ -94,7 +95,8 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// TestLoadStore moves rows by their stride, up or down, clears the tiles at LDTILECFG, and stores the configuration.
+// TestLoadStore moves rows by their stride, up or down, clears the tiles at LDTILECFG, and stores
+// the configuration.
 func TestLoadStore(t *testing.T) {
 	f := flat{make([]byte, 8192)}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -176,7 +178,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestProducts compares every product with the sum that the manual has, for tiles of all heights, widths and depths.
+// TestProducts compares every product with the sum that the manual has, for tiles of all heights,
+// widths and depths.
 func TestProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, op := range []Op{TDPBSSD, TDPBSUD, TDPBUSD, TDPBUUD, TDPBF16PS} {

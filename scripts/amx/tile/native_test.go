@@ -15,8 +15,9 @@ import (
 	"github.com/avoformer/avoformer/scripts/amx/native"
 )
 
-// TestNative executes every instruction on the processor, to which the runner adds tiles, and compares the memory afterwards with
-// that of this package's machine. On a processor with tiles it compares that machine with silicon.
+// TestNative executes every instruction on the processor, to which the runner adds tiles, and
+// compares the memory afterwards with that of this package's machine. On a processor with tiles it
+// compares that machine with silicon.
 func TestNative(t *testing.T) {
 	native.Need(t)
 	runtime.LockOSThread() // which has the tiles
@@ -102,7 +103,8 @@ func (n *nativeTest) product(op Op) {
 	n.run(Instruction{Op: STTILECFG}, 8000, 0)
 }
 
-// encodingOf returns an instruction as GNU as made it of the sample with other tiles, which are in certain bits.
+// encodingOf returns an instruction as GNU as made it of the sample with other tiles, which are in
+// certain bits.
 func encodingOf(t *testing.T, i Instruction) []byte {
 	t.Helper()
 	for n, s := range samples() {

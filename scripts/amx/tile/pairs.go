@@ -7,7 +7,8 @@ import (
 
 // VDPBF16PS of AVX512_BF16, which multiplies pairs of bfloat16 in vectors and needs no tiles.
 
-// Pairs is the instruction on vectors of 64 bytes, by the numbers of its registers. It adds the products of A and B to C.
+// Pairs is the instruction on vectors of 64 bytes, by the numbers of its registers. It adds the
+// products of A and B to C.
 type Pairs struct{ C, A, B int }
 
 // PairsName is its name, and PairsLen its bytes.
@@ -19,8 +20,8 @@ const (
 // Vectors are the registers of a thread.
 type Vectors [32][64]byte
 
-// DecodePairs reads the instruction at the beginning of code: EVEX.512.F3.0F38.W0 52 /r. Of its forms it knows the one on registers, without
-// a mask.
+// DecodePairs reads the instruction at the beginning of code: EVEX.512.F3.0F38.W0 52 /r. Of its
+// forms it knows the one on registers, without a mask.
 func DecodePairs(code []byte) (p Pairs, ok bool) {
 	if len(code) < PairsLen || code[0] != 0x62 || code[1]&0xf != 2 || code[2]&0x87 != 6 || code[3]&^8 != 0x40 || code[4] != 0x52 || code[5] < 0xc0 {
 		return p, false
@@ -33,8 +34,9 @@ func DecodePairs(code []byte) (p Pairs, ok bool) {
 	return p, true
 }
 
-// Run executes the instruction: each sum takes the product of the upper halves, and then that of the lower halves. Each addition of a product
-// rounds once, to the nearest even. Denormal operands and results count as zero, whatever MXCSR says.
+// Run executes the instruction: each sum takes the product of the upper halves, and then that of
+// the lower halves. Each addition of a product rounds once, to the nearest even. Denormal operands
+// and results count as zero, whatever MXCSR says.
 func (p Pairs) Run(v *Vectors) {
 	a, b := v[p.A], v[p.B] // C may be one of them
 	for at := 0; at < len(a); at += 4 {

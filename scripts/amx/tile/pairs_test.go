@@ -13,7 +13,8 @@ import (
 	"github.com/avoformer/avoformer/scripts/amx/native"
 )
 
-// TestDecodePairs reads bytes of GNU as, and refuses other instructions, masks, memory and shorter vectors.
+// TestDecodePairs reads bytes of GNU as, and refuses other instructions, masks, memory and shorter
+// vectors.
 func TestDecodePairs(t *testing.T) {
 	for _, c := range []struct {
 		code string
@@ -36,7 +37,8 @@ func TestDecodePairs(t *testing.T) {
 	}
 }
 
-// TestPairs compares with numbers that were added up by hand, and with the processor if it has the instruction.
+// TestPairs compares with numbers that were added up by hand, and with the processor if it has the
+// instruction.
 func TestPairs(t *testing.T) {
 	const one, denormal, infinity = 0x3f80, 0x0001, 0x7f80
 	var v Vectors
@@ -72,7 +74,8 @@ func TestPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer code.Close()
-	// vmovups (%rax),%zmm0; (%rcx),%zmm1; (%rdx),%zmm2; vdpbf16ps %zmm2,%zmm1,%zmm0; vmovups %zmm0,(%rax); vzeroupper
+	// vmovups (%rax),%zmm0; (%rcx),%zmm1; (%rdx),%zmm2; vdpbf16ps %zmm2,%zmm1,%zmm0; vmovups
+	// %zmm0,(%rax); vzeroupper
 	instructions := []byte("\x62\xf1\x7c\x48\x10\x00\x62\xf1\x7c\x48\x10\x09\x62\xf1\x7c\x48\x10\x12\x62\xf2\x76\x48\x52\xc2\x62\xf1\x7c\x48\x11\x00\xc5\xf8\x77")
 	r := rand.New(rand.NewPCG(7, 8))
 	special := []uint16{0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x8080, 0x7f7f, 0xff7f, infinity, 0xff80, 0x7fc0, 0xffc1, 0x7f81, one, 0xbf80}

@@ -1,9 +1,8 @@
 //go:build linux && amd64
 
-// Command init is the first and only process of the Linux guest that
-// scripts/avx512/boot.sh starts in an emulator. It runs the commands listed in
-// /commands, prints their output and exit statuses and then the files left in
-// /out on the serial port, and switches the machine off.
+// Command init is the first and only process of the Linux guest that scripts/avx512/boot.sh starts
+// in an emulator. It runs the commands listed in /commands, prints their output and exit statuses
+// and then the files left in /out on the serial port, and switches the machine off.
 package main
 
 import (
@@ -127,8 +126,8 @@ func drain(tty *os.File) {
 	syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), tcsbrk, 1)
 }
 
-// powerOff ends the emulation: Bochs exits when "Shutdown" is written, byte by
-// byte, to I/O port 0x8900. The ordinary way, ACPI, is the fall-back.
+// powerOff ends the emulation: Bochs exits when "Shutdown" is written, byte by byte, to I/O port
+// 0x8900. The ordinary way, ACPI, is the fall-back.
 func powerOff() {
 	syscall.Sync()
 	if port, err := os.OpenFile("/dev/port", os.O_WRONLY, 0); err == nil {

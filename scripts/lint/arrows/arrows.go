@@ -2,8 +2,8 @@
 //
 // The files are nodes, and an arrow leads from a file to each other file whose names it uses:
 // package-level names, methods and fields. Files that all reach each other are a knot. An arrow
-// runs up if it must be removed before the files can be put in an order in which every arrow
-// leads down; the measure is the smallest number of such arrows.
+// runs up if it must be removed before the files can be put in an order in which every arrow leads
+// down; the measure is the smallest number of such arrows.
 package arrows
 
 import (
@@ -165,8 +165,8 @@ type Arrow struct{ From, To string }
 
 func (a Arrow) String() string { return a.From + " -> " + a.To }
 
-// Up returns a smallest set of arrows without which the files can be ordered so that every arrow leads
-// down. For a knot of more than exact files, the set may not be the smallest.
+// Up returns a smallest set of arrows without which the files can be ordered so that every arrow
+// leads down. For a knot of more than exact files, the set may not be the smallest.
 func (g *Graph) Up() []Arrow {
 	var up []Arrow
 	for _, knot := range g.knots() {

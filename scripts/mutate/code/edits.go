@@ -80,8 +80,9 @@ func mutantsOf(file string, src []byte) ([]mutant, error) {
 	return f.found, nil
 }
 
-// leaveAlone is true for nodes whose changes say nothing of the tests: imports,
-// tags, documentation, the words of a message, and the measured figures of a tune.Record, which change no result.
+// leaveAlone is true for nodes whose changes say nothing of the tests: imports, tags,
+// documentation, the words of a message, and the measured figures of a tune.Record, which change no
+// result.
 func (f *finder) leaveAlone(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec, *ast.CommentGroup:
@@ -111,8 +112,8 @@ func isMessage(call *ast.CallExpr) bool {
 	return false
 }
 
-// parent returns the i-th node from the end of the path: 0 is the node at hand itself once
-// the path has it, and what it is in before.
+// parent returns the i-th node from the end of the path: 0 is the node at hand itself once the path
+// has it, and what it is in before.
 func (f *finder) parent(i int) ast.Node {
 	if i >= len(f.path) {
 		return nil
@@ -204,7 +205,8 @@ func (f *finder) negate(cond ast.Expr) {
 	f.add("condition", cond.Pos(), cond.End(), "!("+string(f.src[f.fset.Position(cond.Pos()).Offset:f.fset.Position(cond.End()).Offset])+")", "negated")
 }
 
-// statement adds the mutants of a statement: one with another operator, and one without the statement.
+// statement adds the mutants of a statement: one with another operator, and one without the
+// statement.
 func (f *finder) statement(n ast.Stmt) {
 	dropped := false
 	switch n := n.(type) {
@@ -242,8 +244,7 @@ func (f *finder) swap(call *ast.CallExpr) {
 	}
 }
 
-// otherConstant is another value of the literal's type: one more, twice as much, or
-// another string.
+// otherConstant is another value of the literal's type: one more, twice as much, or another string.
 func otherConstant(lit *ast.BasicLit) string {
 	switch lit.Kind {
 	case token.INT:

@@ -31,8 +31,8 @@ var least = 1e-6
 var measured = Record{rows: 140}
 `
 
-// TestMutants lists the mutants of a file. Imports, tags, messages and figures of a record
-// have no mutants.
+// TestMutants lists the mutants of a file. Imports, tags, messages and figures of a record have no
+// mutants.
 func TestMutants(t *testing.T) {
 	found, err := mutantsOf("kernels/internal/tune/p.go", []byte(sample))
 	if err != nil {
@@ -77,8 +77,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestRows writes mutants as lines of the list, in whose cells | is not bare, and of
-// which no two are equal.
+// TestRows writes mutants as lines of the list, in whose cells | is not bare, and of which no two
+// are equal.
 func TestRows(t *testing.T) {
 	found, err := mutantsOf("p/p.go", []byte("package p\n\nvar x = a || a || a\n"))
 	if err != nil {

@@ -182,8 +182,8 @@ func (m *mutator) test(p *testedPackage, bin string, short bool) string {
 	return passes
 }
 
-// limited returns a command that may take so much processor time, so that a busy machine
-// does not look like an endless loop, and memory enough for the tests.
+// limited returns a command that may take so much processor time, so that a busy machine does not
+// look like an endless loop, and memory enough for the tests.
 func limited(limit time.Duration, name string, args ...string) *exec.Cmd {
 	script := fmt.Sprintf(`ulimit -t %d && ulimit -v %d && exec "$@"`, int(limit.Seconds()), 16<<20)
 	return exec.Command("sh", append([]string{"-c", script, "sh", name}, args...)...)

@@ -2,21 +2,20 @@
 //
 //	code [-n N] [-from I] [-seed SEED] [-j JOBS] [-short] [-v] [-list] [-run REGEXP] [FOLDER...]
 //
-// It draws N mutants of the packages in the folders (generation, models, transformer, text,
-// cmd, hub), as many of each kind as there are: a constant gets another value, an
-// operator becomes another one, a comparison takes or loses its border, a
-// condition is turned round, a statement is left out, two arguments are swapped.
-// A mutant's place in the draw depends on the seed and on its own line, so that
-// changes elsewhere do not change the draw. Mutants that do not compile are
+// It draws N mutants of the packages in the folders (generation, models, transformer, text, cmd,
+// hub), as many of each kind as there are: a constant gets another value, an operator becomes
+// another one, a comparison takes or loses its border, a condition is turned round, a statement is
+// left out, two arguments are swapped. A mutant's place in the draw depends on the seed and on its
+// own line, so that changes elsewhere do not change the draw. Mutants that do not compile are
 // replaced by the next ones.
 //
-// Everything happens in a copy of the working tree. A mutant replaces one file of the
-// copy. First every test package runs once, and its coverage shows which code it reaches.
-// Then the packages that reach a mutant test it: first with their short tests, beginning
-// with the mutant's own package, and if those pass, with all their tests, unless -short is given.
+// Everything happens in a copy of the working tree. A mutant replaces one file of the copy. First
+// every test package runs once, and its coverage shows which code it reaches. Then the packages
+// that reach a mutant test it: first with their short tests, beginning with the mutant's own
+// package, and if those pass, with all their tests, unless -short is given.
 //
-// Code fails if a mutant passes all tests, unless doc/mutants.md says why it
-// changes nothing that a test could see. Mutants of that list are not tried, and a
+// Code fails if a mutant passes all tests, unless doc/mutants.md says why it changes nothing that a
+// test could see. Mutants of that list are not tried, and a
 // line of it that no longer fits any code is an error.
 package main
 

@@ -231,8 +231,8 @@ func (m *mutator) readCoverage(p *testedPackage, profile string) error {
 	return lines.Err()
 }
 
-// reaches says whether the tests of p run what u changes, or, where that is in no
-// statement, are built of its package.
+// reaches says whether the tests of p run what u changes, or, where that is in no statement, are
+// built of its package.
 func (p *testedPackage) reaches(u mutant, pkg *testedPackage) bool {
 	if !p.needs[pkg.ImportPath] && p != pkg {
 		return false

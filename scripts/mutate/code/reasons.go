@@ -14,8 +14,8 @@ import (
 
 const reasonsFile = "doc/mutants.md"
 
-// row returns the mutant's line in the list: the place, the line of code, the change,
-// and why the change has no effect.
+// row returns the mutant's line in the list: the place, the line of code, the change, and why the
+// change has no effect.
 func row(u mutant, reason string) string {
 	var cells []string
 	for cell := range strings.SplitSeq(u.key(), "\t") {

@@ -100,8 +100,8 @@ var x86Operations = map[string]string{
 	"VPDPBUSD": "VPDPWSSD", "VPMADDWD": "VPMULLW",
 }
 
-// Instructions that Go's assembler lacks are words, with the mnemonic in a
-// comment: the bits to flip.
+// Instructions that Go's assembler lacks are words, with the mnemonic in a comment: the bits to
+// flip.
 var armWords = []struct {
 	op, to string
 	lane   bool // multiplies by one lane
@@ -158,8 +158,7 @@ func otherOperation(line string) (broken, what string) {
 	return "", ""
 }
 
-// exponentBit is the lowest bit of a float32's exponent: flipping it doubles or
-// halves the number.
+// exponentBit is the lowest bit of a float32's exponent: flipping it doubles or halves the number.
 const exponentBit = 1 << 23
 
 var (

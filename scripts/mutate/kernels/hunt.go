@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// equivalent lists mutations that leave a kernel right, by the kernel and a prefix
-// of the change, with the reason.
+// equivalent lists mutations that leave a kernel right, by the kernel and a prefix of the change,
+// with the reason.
 var equivalent = map[[2]string]string{
 	{"tanhVec", "another constant for 0x41110000"}:          "it doubles the limit on x to 18.1, where exp(2x) is finite and the quotient 1 still",
 	{"tanhVec", "another constant for 0xc1110000"}:          "the same below 0",
@@ -94,8 +94,8 @@ func excuse(u mutant) string {
 
 const skip = "skipped"
 
-// closest are tests for the kernels of a file, by the beginning of its name. They
-// run before all other tests, which seldom notice a mutant that these miss.
+// closest are tests for the kernels of a file, by the beginning of its name. They run before all
+// other tests, which seldom notice a mutant that these miss.
 var closest = map[string]string{
 	"attention":   "Attn|Attention",
 	"blocks":      "Blocks",
@@ -141,7 +141,8 @@ func (m *mutator) try(u mutant) string {
 // emulated says whether tests run under qemu.
 func (m *mutator) emulated() bool { return m.arch == "arm64" && runtime.GOARCH != "arm64" }
 
-// packages are those whose tests a mutant must not pass: of the kernels themselves and of their callers.
+// packages are those whose tests a mutant must not pass: of the kernels themselves and of their
+// callers.
 var packages = []string{"kernels/internal/simd", "kernels"}
 
 // test runs tests, or their small form, with one mutant; 0 means no mutant.
@@ -160,8 +161,8 @@ func (m *mutator) test(id int, tests string, small bool) (string, error) {
 	return all.String(), nil
 }
 
-// testPackage is test for one package. Of TestCatalog, which calls the kernels one by
-// one, it runs a part only if that is what tests are.
+// testPackage is test for one package. Of TestCatalog, which calls the kernels one by one, it runs
+// a part only if that is what tests are.
 func (m *mutator) testPackage(pkg string, id int, tests string, small bool) (string, error) {
 	skipped := "^TestPauses$" // it measures time, and other tests run beside it
 	if id != 0 && !strings.HasPrefix(tests, "^TestCatalog") {

@@ -35,7 +35,8 @@ type Heap struct {
 // Reset makes the heap empty, for k candidates.
 func (t *Heap) Reset(k int) { t.k, t.floor, t.heap = k, float32(math.Inf(-1)), t.heap[:0] }
 
-// Take offers the scores of vectors from position at on that pass a sieve. ids are theirs, nil where these are the positions.
+// Take offers the scores of vectors from position at on that pass a sieve. ids are theirs, nil
+// where these are the positions.
 func (t *Heap) Take(scores []float32, at int, ids []int64, by *Sieve) {
 	if len(t.heap) == t.k && !reaches(scores, t.floor) {
 		return

@@ -1,13 +1,14 @@
 package best
 
-// Marks are a bit for each position, set for what was removed; those past the end are not set. They are replaced rather than changed:
-// searches read them.
+// Marks are a bit for each position, set for what was removed; those past the end are not set. They
+// are replaced rather than changed: searches read them.
 type Marks []uint64
 
 // Has reports whether position i was removed.
 func (m Marks) Has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 }
 
-// Removed returns m with a mark for each of the first count positions whose id is one of ids, and how many it adds.
+// Removed returns m with a mark for each of the first count positions whose id is one of ids, and
+// how many it adds.
 func (m Marks) Removed(count int, id func(i int) int64, ids []int64) (Marks, int) {
 	wanted := func(id int64) bool { return id == ids[0] }
 	if len(ids) != 1 {

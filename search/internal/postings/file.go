@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
-// Files. All numbers of a fixed size are little-endian, and varint is that of package encoding/binary, unsigned:
+// Files. All numbers of a fixed size are little-endian, and varint is that of package
+// encoding/binary, unsigned:
 //
 //	8 bytes        a word that names the kind
 //	uint32         version, 1
@@ -112,7 +113,8 @@ func (r *Reader) Uvarint(least, most uint64) (uint64, error) {
 	return 0, check.Errorf(fault.ErrFormat, "a number of %d, want %d to %d", x, least, most)
 }
 
-// Load sets an empty index to what WriteTo has written, and returns the parameters. With an error the index is of no use.
+// Load sets an empty index to what WriteTo has written, and returns the parameters. With an error
+// the index is of no use.
 func (x *Index[K]) Load(from io.Reader, kind Kind[K]) (parameters []byte, err error) {
 	r := &Reader{Reader: sums.NewReader(from)}
 	h, err := r.few(12)

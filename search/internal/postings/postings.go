@@ -33,7 +33,8 @@ type Index[K cmp.Ordered] struct {
 	parts[K]
 }
 
-// parts are replaced together when removed documents are dropped. Slices only grow: a search reads what was there when it began.
+// parts are replaced together when removed documents are dropped. Slices only grow: a search reads
+// what was there when it began.
 type parts[K cmp.Ordered] struct {
 	count   int     // of all documents, removed ones included
 	ids     []int64 // empty where ids are positions
@@ -51,8 +52,8 @@ func (x *Index[K]) Len() int {
 	return x.count - x.gone
 }
 
-// Add adds documents. A document's terms have different keys, and weights other than 0. ids are the documents' ids, or nil where ids are
-// positions.
+// Add adds documents. A document's terms have different keys, and weights other than 0. ids are the
+// documents' ids, or nil where ids are positions.
 func (x *Index[K]) Add(ids []int64, documents [][]Term[K]) error {
 	if ids != nil && len(ids) != len(documents) {
 		return check.Errorf(fault.ErrInput, "%d ids for %d documents", len(ids), len(documents))

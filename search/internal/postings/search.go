@@ -62,7 +62,8 @@ func (s *Scores) Add(at uint32, score float64) {
 	s.sums[at] += score
 }
 
-// Best returns the k best of the documents that Add has met and for which where is true, the best first.
+// Best returns the k best of the documents that Add has met and for which where is true, the best
+// first.
 func (v *View) Best(s *Scores, k int, where func(id int64) bool) []search.Hit {
 	defer pool.Put(s)
 	s.heap.Reset(k)

@@ -1,4 +1,5 @@
-// Package sums writes and reads files that end with their checksum, a CRC-32C in four bytes, little-endian.
+// Package sums writes and reads files that end with their checksum, a CRC-32C in four bytes,
+// little-endian.
 package sums
 
 import (

@@ -38,7 +38,8 @@ type piece struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-// usage has numbers of tokens. The input counts computed tokens; tokens that were known from an earlier text have a field of their own.
+// usage has numbers of tokens. The input counts computed tokens; tokens that were known from an
+// earlier text have a field of their own.
 type usage struct {
 	Input      int `json:"input_tokens"`
 	CacheWrite int `json:"cache_creation_input_tokens"`
@@ -54,7 +55,8 @@ func newReply(model string) reply {
 	return reply{ID: "msg_" + strings.ToLower(rand.Text()), Type: "message", Role: "assistant", Model: model, Content: []piece{}}
 }
 
-// newPiece returns a content block of an answer. A block that has only begun has neither text nor arguments yet.
+// newPiece returns a content block of an answer. A block that has only begun has neither text nor
+// arguments yet.
 func newPiece(b *chat.Block) piece {
 	s := b.Text()
 	switch b.Kind {

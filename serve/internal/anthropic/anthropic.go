@@ -1,4 +1,5 @@
-// Package anthropic is Anthropic's Messages protocol: what its clients ask, and the answers and errors that they expect.
+// Package anthropic is Anthropic's Messages protocol: what its clients ask, and the answers and
+// errors that they expect.
 package anthropic
 
 import (

@@ -78,7 +78,8 @@ type turns struct {
 	names map[string]string // of tools, by the ids of their calls
 }
 
-// messages returns the messages with the system's in front. Those of one role in a row are one, as the protocol has it.
+// messages returns the messages with the system's in front. Those of one role in a row are one, as
+// the protocol has it.
 func (in *prompt) messages() ([]text.Message, error) {
 	t := turns{names: map[string]string{}}
 	if len(in.Messages) == 0 {
@@ -163,7 +164,8 @@ func (s *source) file() ([]byte, error) {
 	return base64.StdEncoding.DecodeString(s.Data)
 }
 
-// result returns the text of a tool's result. If the result is an error, the text says it, since templates have no place for that.
+// result returns the text of a tool's result. If the result is an error, the text says it, since
+// templates have no place for that.
 func (b *block) result() (string, error) {
 	var content blocks
 	if len(b.Content) > 0 && string(b.Content) != "null" {

@@ -68,8 +68,8 @@ type toolChoice struct {
 	OneCall bool   `json:"disable_parallel_tool_use"`
 }
 
-// thinking says whether the model thinks before it answers. The model decides how much it thinks: the budget is
-// checked and has no other effect.
+// thinking says whether the model thinks before it answers. The model decides how much it thinks:
+// the budget is checked and has no other effect.
 type thinking struct {
 	Type    string          `json:"type"`
 	Budget  *int            `json:"budget_tokens"`

@@ -43,7 +43,8 @@ type ending struct {
 
 func send(s *wire.Stream, e event) error { return s.Event(e.Type, e) }
 
-// begin counts the prompt only now: where there is an answer, the prompt's images are known and need not be decoded again.
+// begin counts the prompt only now: where there is an answer, the prompt's images are known and
+// need not be decoded again.
 func (w *writer) begin(s *wire.Stream) (err error) {
 	if w.reply.Usage.Input, err = w.prompt(); err != nil {
 		return err

@@ -34,8 +34,8 @@ const (
 	BlockEnds
 )
 
-// Add adds the content of an event, and calls step for each change to the last content block, with the text that is added to
-// it. step may be nil.
+// Add adds the content of an event, and calls step for each change to the last content block, with
+// the text that is added to it. step may be nil.
 func (b *Blocks) Add(e Event, step func(s BlockStep, added string) error) error {
 	if step == nil {
 		step = func(BlockStep, string) error { return nil }

@@ -25,8 +25,9 @@ type Format struct {
 // JSON returns the format of any JSON object.
 func JSON() *Format { return &Format{Grammar: grammar.JSONObject()} }
 
-// SchemaFormat returns the format of a JSON schema. If strict is set, a keyword that a grammar cannot hold is an error with
-// its path; otherwise answers come with a warning, and are validated. Errors have a kind.
+// SchemaFormat returns the format of a JSON schema. If strict is set, a keyword that a grammar
+// cannot hold is an error with its path; otherwise answers come with a warning, and are validated.
+// Errors have a kind.
 func SchemaFormat(schema []byte, strict bool) (*Format, error) {
 	g, unheld, err := grammar.SchemaOptions{Lenient: !strict}.Compile(schema)
 	if err != nil {
@@ -41,8 +42,8 @@ func schemaError(where string, err error) error {
 	return &engine.Error{Kind: engine.Invalid, Message: where + strings.TrimPrefix(err.Error(), "grammar: "), Err: err}
 }
 
-// warn notes the keywords of a schema that generation does not enforce, and returns a check of them. It returns nil if nothing
-// needs a check, or if the schema cannot be checked.
+// warn notes the keywords of a schema that generation does not enforce, and returns a check of
+// them. It returns nil if nothing needs a check, or if the schema cannot be checked.
 func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *grammar.Validator {
 	needed := false
 	for _, u := range unheld {
@@ -80,8 +81,9 @@ func (f *Format) verify(a *answer.Answer) (broken []string) {
 // anyObject is the parameters of a tool whose own say nothing, or cannot be held.
 var anyObject = json.RawMessage(`{"type": "object"}`)
 
-// callFormat returns the format of calls of tools: an object with the name and with the arguments, under that name. A tool
-// that is not strict and whose parameters are not a schema, or one that no grammar holds, takes any object.
+// callFormat returns the format of calls of tools: an object with the name and with the arguments,
+// under that name. A tool that is not strict and whose parameters are not a schema, or one that no
+// grammar holds, takes any object.
 func callFormat(tools []Tool, arguments string) (*Format, error) {
 	f := &Format{calls: map[string]*grammar.Validator{}}
 	var options []any
@@ -157,8 +159,8 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "{%q:%s,%q:%s}", o[0].name, first, o[1].name, second), err
 }
 
-// ValueFormat returns the format that text-generation-inference's protocol writes as a type and a value: the types are json, with a schema,
-// and regex, with a regular expression.
+// ValueFormat returns the format that text-generation-inference's protocol writes as a type and a
+// value: the types are json, with a schema, and regex, with a regular expression.
 func ValueFormat(kind string, value json.RawMessage) (*Format, error) {
 	switch kind {
 	case "json", "json_object":

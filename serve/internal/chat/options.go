@@ -11,8 +11,9 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Choice has the options of sampling that several protocols have under the same names, for the structs of their requests. A field that is
-// nil keeps the value of the folder's generation_config.json.
+// Choice has the options of sampling that several protocols have under the same names, for the
+// structs of their requests. A field that is nil keeps the value of the folder's
+// generation_config.json.
 type Choice struct {
 	overrides.Sampling
 	// The penalties count generated tokens, not those of the prompt, as OpenAI documents them.
@@ -28,8 +29,8 @@ func (c *Choice) Apply(o *text.GenerateOptions) {
 	o.FrequencyPenalty, o.PresencePenalty = c.FrequencyPenalty, c.PresencePenalty
 }
 
-// Sampling has all that requests may say about the choice of tokens. A field that is nil keeps the value of the folder's
-// generation_config.json.
+// Sampling has all that requests may say about the choice of tokens. A field that is nil keeps the
+// value of the folder's generation_config.json.
 type Sampling struct {
 	Choice
 	Usual      generation.Sampling // the protocol's, where the files of the model state none
@@ -89,7 +90,8 @@ const zeroSeed = 0x9e3779b97f4a7c15
 // randomSeed asks for a seed that is drawn at random, as in llama.cpp, vLLM and Ollama.
 const randomSeed = -1
 
-// Options returns a function that gives the options of each of several texts, for Conversation.Jobs.
+// Options returns a function that gives the options of each of several texts, for
+// Conversation.Jobs.
 func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOptions, error) {
 	if e := s.Choice.Check(); e != nil {
 		return nil, engine.AsError(e).At(e.Field)

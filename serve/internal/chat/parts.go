@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Part is a part of a content as templates take it: a text, or the place of an image, whose file the JSON leaves out.
+// Part is a part of a content as templates take it: a text, or the place of an image, whose file
+// the JSON leaves out.
 type Part struct {
 	Type string  `json:"type"`
 	Text *string `json:"text,omitempty"`
@@ -97,7 +98,8 @@ func ContentBytes(m *text.Message) int {
 	return n
 }
 
-// readImage returns the file in an image_url: {"url": "data:image/png;base64,..."} with a detail that changes nothing, or the URL itself.
+// readImage returns the file in an image_url: {"url": "data:image/png;base64,..."} with a detail
+// that changes nothing, or the URL itself.
 func readImage(raw json.RawMessage) ([]byte, error) {
 	var url string
 	if json.Unmarshal(raw, &url) != nil {

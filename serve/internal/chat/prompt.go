@@ -69,7 +69,8 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Jobs returns the jobs of n answers to the conversation. It calls options for each job, to set the job's options.
+// Jobs returns the jobs of n answers to the conversation. It calls options for each job, to set the
+// job's options.
 func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text.GenerateOptions) ([]Job, error) {
 	messages, images, err := plainMessages(q.Messages)
 	if err != nil {
@@ -148,8 +149,8 @@ func (q *Conversation) call(f answer.Format) (*Format, string, error) {
 	return format, opening, nil
 }
 
-// plainMessages is messages as templates take them, and the files of their images: contents that are lists of texts joined, images
-// without their data, and developers as the system.
+// plainMessages is messages as templates take them, and the files of their images: contents that
+// are lists of texts joined, images without their data, and developers as the system.
 func plainMessages(messages []text.Message) (plain []text.Message, images [][]byte, err error) {
 	if len(messages) == 0 {
 		return nil, nil, engine.Errorf(engine.Empty, "there are no messages").At("messages")

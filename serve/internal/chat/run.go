@@ -1,5 +1,6 @@
-// Package chat is what protocols that generate text share: prompts from messages, constraints and penalties from what
-// requests say, and several texts at a time, taken apart into content, reasoning and calls.
+// Package chat is what protocols that generate text share: prompts from messages, constraints and
+// penalties from what requests say, and several texts at a time, taken apart into content,
+// reasoning and calls.
 package chat
 
 import (

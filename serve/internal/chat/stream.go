@@ -20,7 +20,8 @@ type Sender struct {
 	Fail  func(s *wire.Stream, e *engine.Error) error // in place of End
 }
 
-// Stream sends events until they end. The stream opens with the first one, so that an error before it has its status.
+// Stream sends events until they end. The stream opens with the first one, so that an error before
+// it has its status.
 func Stream(c *wire.Call, events func(yield func(Event, error) bool), to Sender) error {
 	var s *wire.Stream
 	for e, err := range events {
@@ -44,8 +45,8 @@ func Stream(c *wire.Call, events func(yield func(Event, error) bool), to Sender)
 	return to.End(s)
 }
 
-// Generator returns the generator that a request names. Where there is only one, requests may leave the name out, or say
-// "dummy", as huggingface_hub does.
+// Generator returns the generator that a request names. Where there is only one, requests may leave
+// the name out, or say "dummy", as huggingface_hub does.
 func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Generator, error) {
 	if _, known := e.Find(model); !known && model == "dummy" {
 		model = ""

@@ -9,7 +9,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// NewTool returns a tool, made of its parts, as templates get it. The parameters are a JSON schema; null or empty means no parameters.
+// NewTool returns a tool, made of its parts, as templates get it. The parameters are a JSON schema;
+// null or empty means no parameters.
 func NewTool(name, description string, parameters json.RawMessage, strict *bool) (t Tool, err error) {
 	type function struct {
 		Name        string          `json:"name"`

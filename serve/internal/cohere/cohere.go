@@ -1,4 +1,5 @@
-// Package cohere is Cohere's protocol of ranking, which Jina and other providers have too, and of vectors.
+// Package cohere is Cohere's protocol of ranking, which Jina and other providers have too, and of
+// vectors.
 package cohere
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Routes are what the protocol answers. The bare /rerank, which text-embeddings-inference has too, is package tei's.
+// Routes are what the protocol answers. The bare /rerank, which text-embeddings-inference has too,
+// is package tei's.
 func Routes(e *engine.Engine) []wire.Route {
 	rank := func(pattern string) wire.Route {
 		handle := func(c *wire.Call) error {

@@ -53,8 +53,8 @@ func (g *gate) leave() {
 	}
 }
 
-// reserve takes room for texts until done is called. A request of more texts than the whole room is admitted when
-// no other request is inside.
+// reserve takes room for texts until done is called. A request of more texts than the whole room is
+// admitted when no other request is inside.
 func (e *Engine) reserve(n int) (done func(), err error) {
 	g := &e.gate
 	g.mu.Lock()

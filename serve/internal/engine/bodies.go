@@ -2,8 +2,8 @@
 
 package engine
 
-// A Body is a request's part of the room for bodies, from the first byte that is read until the request is answered.
-// It is for one goroutine.
+// A Body is a request's part of the room for bodies, from the first byte that is read until the
+// request is answered. It is for one goroutine.
 type Body struct {
 	g     *gate
 	bytes int64
@@ -12,8 +12,8 @@ type Body struct {
 // Body begins a body of no bytes.
 func (e *Engine) Body() *Body { return &Body{g: &e.gate} }
 
-// Grow takes room for n bytes that came, or refuses them at once. A body that is larger than the whole room is admitted
-// when there is no other body.
+// Grow takes room for n bytes that came, or refuses them at once. A body that is larger than the
+// whole room is admitted when there is no other body.
 func (b *Body) Grow(n int64) error {
 	g := b.g
 	g.mu.Lock()

@@ -16,7 +16,8 @@ type Usage struct {
 	Cut    int // texts that were cut
 }
 
-// Embed returns the vectors of texts or tokens with a model, "" for the first embedder, and the prompt that is asked for.
+// Embed returns the vectors of texts or tokens with a model, "" for the first embedder, and the
+// prompt that is asked for.
 func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.EmbedOptions) ([][]float32, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[]float32], err error) {
 		if o.Dim > p.Dim() {
@@ -29,7 +30,8 @@ func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, a
 	})
 }
 
-// EmbedTokens returns the vectors of all tokens of texts, with the prompt that is asked for, by a model, "" for the first embedder.
+// EmbedTokens returns the vectors of all tokens of texts, with the prompt that is asked for, by a
+// model, "" for the first embedder.
 func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([][][]float32, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[][]float32], err error) {
 		prompt, err := asked.prompt(p, RecordOf(ctx))
@@ -40,7 +42,8 @@ func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.In
 	})
 }
 
-// EmbedSparse returns a sparse vector of each text, with the prompt that is asked for, by a model, "" for the first embedder.
+// EmbedSparse returns a sparse vector of each text, with the prompt that is asked for, by a model,
+// "" for the first embedder.
 func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([]text.SparseVector, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[text.SparseVector], err error) {
 		if !p.HasSparse() {
@@ -72,8 +75,8 @@ func (e *Engine) Similarity(ctx context.Context, model, source string, others []
 	return out, usage, nil
 }
 
-// run does what one call of a pipeline computes for inputs: it checks them, takes room for them, gets the model and
-// notes what was computed.
+// run does what one call of a pipeline computes for inputs: it checks them, takes room for them,
+// gets the model and notes what was computed.
 func run[P text.Pipeline, T any](ctx context.Context, e *Engine, model string, kind text.Kind, inputs []text.Input, compute func(ctx context.Context, p P) (text.Results[T], error)) ([]T, Usage, error) {
 	if err := e.check(inputs); err != nil {
 		return nil, Usage{}, err

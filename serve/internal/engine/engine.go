@@ -124,7 +124,8 @@ func (e *Engine) warmUpOne(m *model) error {
 	return p.Warm(context.Background())
 }
 
-// Unready is why the engine is not ready, an error that names the models which are not open yet; nil if it is.
+// Unready is why the engine is not ready, an error that names the models which are not open yet;
+// nil if it is.
 func (e *Engine) Unready() error {
 	if e.Leaving() {
 		return Errorf(Unavailable, "the server is shutting down")
@@ -166,8 +167,8 @@ func (e *Engine) Closed() bool {
 	return e.gate.closed
 }
 
-// Drain refuses requests from now on and waits for those that are inside. It returns how many are still there
-// when ctx ends, and how many there were at first.
+// Drain refuses requests from now on and waits for those that are inside. It returns how many are
+// still there when ctx ends, and how many there were at first.
 func (e *Engine) Drain(ctx context.Context) (had, left int) {
 	g := &e.gate
 	g.mu.Lock()

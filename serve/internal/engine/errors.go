@@ -90,7 +90,8 @@ func (e *Error) At(param string) *Error {
 	return e
 }
 
-// AsError returns err with its kind: errors of packages text and generation, and of contexts, have one.
+// AsError returns err with its kind: errors of packages text and generation, and of contexts, have
+// one.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -110,7 +111,8 @@ func AsError(err error) *Error {
 	return &Error{Kind: Internal, Message: message(Internal, err), Err: err}
 }
 
-// Panicked returns the error of a request that panicked with v. It is called where that was recovered, for the stack.
+// Panicked returns the error of a request that panicked with v. It is called where that was
+// recovered, for the stack.
 func Panicked(v any) *Error {
 	return &Error{Kind: Internal, Message: "internal error", Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}
 }

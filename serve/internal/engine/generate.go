@@ -24,8 +24,8 @@ type Generator struct {
 	adapter string // that the request asked for
 }
 
-// Generator holds the generator of a name, "" for the first, for one request: prompts are made with its Prompt, and
-// text with Pieces here, which counts it.
+// Generator holds the generator of a name, "" for the first, for one request: prompts are made with
+// its Prompt, and text with Pieces here, which counts it.
 func (e *Engine) Generator(ctx context.Context, model string) (*Generator, error) {
 	p, release, err := use[*text.Generator](ctx, e, model, text.KindGenerator)
 	if err != nil {
@@ -89,7 +89,8 @@ func (g *Generator) Pieces(ctx context.Context, prompt Prompt, o text.GenerateOp
 		defer cancel()
 		gone := false // the caller wants no more
 		for piece, err := range pieces(ctx) {
-			// The counts come with the last piece, or with the error that a text ends with which is cancelled.
+			// The counts come with the last piece, or with the error that a text ends with which is
+			// cancelled.
 			r.Tokens, r.Shared, r.Generated = r.Tokens+piece.Usage.Prompt, r.Shared+piece.Usage.Shared, r.Generated+piece.Usage.Tokens
 			switch {
 			case gone:
@@ -110,8 +111,8 @@ func (g *Generator) Pieces(ctx context.Context, prompt Prompt, o text.GenerateOp
 	}
 }
 
-// Transcribe returns the text of mono samples at 16 kHz, with a model, "" for the first transcriber. It hands each piece of the
-// text to say as it comes, unless that is nil.
+// Transcribe returns the text of mono samples at 16 kHz, with a model, "" for the first
+// transcriber. It hands each piece of the text to say as it comes, unless that is nil.
 func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions, say func(piece string) error) (heard string, err error) {
 	err = listen(ctx, e, model, func(p *text.Transcriber) error {
 		var all strings.Builder
@@ -163,8 +164,8 @@ func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []fl
 	return t, err
 }
 
-// Translate returns the translations of texts, with a model, "" for the first translator. The options are what change makes
-// of those that the folder states.
+// Translate returns the translations of texts, with a model, "" for the first translator. The
+// options are what change makes of those that the folder states.
 func (e *Engine) Translate(ctx context.Context, model string, texts []string, change func(o *text.TranslateOptions) error) ([]string, error) {
 	pieces, _, err := run(ctx, e, model, text.KindTranslator, text.Texts(texts...), func(ctx context.Context, p *text.Translator) (r text.Results[text.Piece], err error) {
 		o, err := p.Defaults()

@@ -12,12 +12,12 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// atOnce is how many requests have images computed at a time. They share the threads of their model, which has as many
-// images decoded at a time as have the pixels of the largest one.
+// atOnce is how many requests have images computed at a time. They share the threads of their
+// model, which has as many images decoded at a time as have the pixels of the largest one.
 func atOnce() int { return max(2, replica.Threads()) }
 
-// ClassifyImages returns the labels of image files with their logits, the best first, with a model, "" for the first classifier of
-// images. Errors have a kind.
+// ClassifyImages returns the labels of image files with their logits, the best first, with a model,
+// "" for the first classifier of images. Errors have a kind.
 func (e *Engine) ClassifyImages(ctx context.Context, model string, files [][]byte) ([][]text.Label, error) {
 	var out [][]text.Label
 	err := look(ctx, e, model, text.KindImageClassifier, files, func(p *text.ImageClassifier) error {
@@ -36,7 +36,8 @@ func (e *Engine) ClassifyImages(ctx context.Context, model string, files [][]byt
 	return out, err
 }
 
-// EmbedImages returns the vectors of image files as a model makes them, "" for the first embedder of images. Errors have a kind.
+// EmbedImages returns the vectors of image files as a model makes them, "" for the first embedder
+// of images. Errors have a kind.
 func (e *Engine) EmbedImages(ctx context.Context, model string, files [][]byte) (out [][]float32, err error) {
 	err = look(ctx, e, model, text.KindImageEmbedder, files, func(p *text.ImageEmbedder) error {
 		out, err = p.Embed(ctx, files)

@@ -1,4 +1,5 @@
-// Models: by names, opened when they are needed, closed when another needs the room, and how they share the memory of the process.
+// Models: by names, opened when they are needed, closed when another needs the room, and how they
+// share the memory of the process.
 
 package engine
 
@@ -64,8 +65,8 @@ type model struct {
 	fingerprint string
 }
 
-// NameOf returns the name of a model for which the caller does not give one: org/name of a model in the hub's cache, else the name
-// of its folder, or of its GGUF file.
+// NameOf returns the name of a model for which the caller does not give one: org/name of a model in
+// the hub's cache, else the name of its folder, or of its GGUF file.
 func NameOf(dir string) string {
 	dir = absolute(dir)
 	if name := hub.NameOf(dir); name != "" {
@@ -74,8 +75,9 @@ func NameOf(dir string) string {
 	return fileName(dir)
 }
 
-// AliasesOf returns further names of a model for which the caller does not give a name: the last part of the name of a model in
-// the hub's cache, and the name of its GGUF file. The model has such a name unless another model has it.
+// AliasesOf returns further names of a model for which the caller does not give a name: the last
+// part of the name of a model in the hub's cache, and the name of its GGUF file. The model has such
+// a name unless another model has it.
 func AliasesOf(dir string) (names []string) {
 	dir = absolute(dir)
 	name := hub.NameOf(dir)
@@ -100,7 +102,8 @@ func absolute(dir string) string {
 
 func fileName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gguf") }
 
-// addAliases gives models that are given no names those of AliasesOf, except for names that several models would have.
+// addAliases gives models that are given no names those of AliasesOf, except for names that several
+// models would have.
 func (e *Engine) addAliases(unnamed []*model) {
 	wanted := map[string]int{}
 	for _, m := range unnamed {
@@ -178,7 +181,8 @@ func (e *Engine) Find(name string) (ModelInfo, bool) {
 	return m.info(), true
 }
 
-// Default returns the first model of one of the kinds, for protocols whose requests do not name a model.
+// Default returns the first model of one of the kinds, for protocols whose requests do not name a
+// model.
 func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 	for _, m := range e.models {
 		if slices.Contains(kinds, m.Kind) {
@@ -216,7 +220,8 @@ func (m *model) replicas() []text.ReplicaInfo {
 	return m.pipeline.Replicas()
 }
 
-// use returns the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
+// use returns the open pipeline of a model, which stays open until release is called; "" is the
+// first model of its kind.
 func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text.Kind) (p P, release func(), err error) {
 	if name == "" {
 		if name, _ = e.Default(kind); name == "" {
@@ -286,8 +291,8 @@ func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Durat
 	return nil
 }
 
-// makeRoom closes the least recently used models until m has room. If there is no room, it
-// returns the latest time to ask again.
+// makeRoom closes the least recently used models until m has room. If there is no room, it returns
+// the latest time to ask again.
 func (e *Engine) makeRoom(m *model) (again time.Duration) {
 	if e.config.Memory == 0 {
 		return 0
@@ -366,7 +371,8 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 	return nil
 }
 
-// identify finds the fingerprint of a model's pipeline, and notes it unless the pipeline was closed meanwhile.
+// identify finds the fingerprint of a model's pipeline, and notes it unless the pipeline was closed
+// meanwhile.
 func (e *Engine) identify(m *model, p text.Pipeline) {
 	fingerprint, err := p.Fingerprint(context.Background())
 	if err != nil {
@@ -430,11 +436,14 @@ type Memory struct {
 	Sound   int64 // the most for the samples of one request's sound; 0: no transcriber, or no limit
 }
 
-// soundTimes is how many times its samples a sound takes at most: as its parts while these are joined, and as a spectrogram.
+// soundTimes is how many times its samples a sound takes at most: as its parts while these are
+// joined, and as a spectrogram.
 const soundTimes = 3
 
-// shareMemory gives models that generate, except for those whose options say how much they may have, equal parts of the memory that
-// weights and activations of all models leave. open is the most bytes of weights at a time, 0 for no limit. It returns an error that matches fault.ErrMemory if these do not fit.
+// shareMemory gives models that generate, except for those whose options say how much they may
+// have, equal parts of the memory that weights and activations of all models leave. open is the
+// most bytes of weights at a time, 0 for no limit. It returns an error that matches fault.ErrMemory
+// if these do not fit.
 func shareMemory(all []*model, open int64) (s Memory, err error) {
 	s.Limit, s.Limited = replica.Memory()
 	var loading, most, least, given int64 // what opening takes in addition, the most of one model, a page of each, what options say

@@ -9,23 +9,24 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Asked is how a request asks for a prompt: by its name, or by a word that other servers have for what the texts are.
+// Asked is how a request asks for a prompt: by its name, or by a word that other servers have for
+// what the texts are.
 type Asked struct {
 	Prompt    string `json:"prompt_name"`
 	InputType string `json:"input_type"` // Cohere's, Voyage's and NVIDIA's
 	Task      string `json:"task"`       // Jina's
 }
 
-// sides are the words for the two sides of a search, the name that the prompt has in package text first, and roles
-// those for other uses.
+// sides are the words for the two sides of a search, the name that the prompt has in package text
+// first, and roles those for other uses.
 var (
 	queryWords    = []string{"query", "search_query", "retrieval.query", "retrieval_query"}
 	documentWords = []string{"document", "search_document", "passage", "retrieval.passage", "retrieval.document", "retrieval_passage", "retrieval_document"}
 	otherWords    = []string{"classification", "clustering", "text-matching", "separation", "semantic_similarity", "sts"}
 )
 
-// prompt returns the name of the prompt that a request asks for, "" for the model's default. A request that does not ask for
-// any of the model's prompts gets a warning.
+// prompt returns the name of the prompt that a request asks for, "" for the model's default. A
+// request that does not ask for any of the model's prompts gets a warning.
 func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
 	field, word := "input_type", a.InputType
 	if word == "" {
@@ -45,7 +46,8 @@ func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
 	return "", nil
 }
 
-// ofWord returns the name of the model's prompt for what a word says of texts. A model without prompts takes all of them alike.
+// ofWord returns the name of the model's prompt for what a word says of texts. A model without
+// prompts takes all of them alike.
 func ofWord(p *text.Embedder, field, word string) (string, error) {
 	names, lower := p.Prompts(), strings.ToLower(word)
 	for _, name := range names {

@@ -23,8 +23,8 @@ type Record struct {
 	Kind  text.Kind
 	// Fingerprint is the model's, "" until it is known.
 	Fingerprint string
-	// Texts were given, of which Cut were too long and cut, and Split too long and split; Tokens were computed, and Generated chosen. Shared are those
-	// of Tokens that a prompt before had.
+	// Texts were given, of which Cut were too long and cut, and Split too long and split; Tokens
+	// were computed, and Generated chosen. Shared are those of Tokens that a prompt before had.
 	Texts, Cut, Split, Tokens, Generated, Shared int
 	Load                                         time.Duration // until the model was there
 	Started                                      time.Time     // when the model was there
@@ -71,8 +71,8 @@ func (r *Record) start() time.Time {
 	return now
 }
 
-// Warn adds a warning, which is not an error, to a header of the answer and to the log. The client does not get it if the answer has
-// already begun.
+// Warn adds a warning, which is not an error, to a header of the answer and to the log. The client
+// does not get it if the answer has already begun.
 func (r *Record) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Rank returns the texts' numbers and scores for a query, the best first, with a model, "" for the first reranker.
+// Rank returns the texts' numbers and scores for a query, the best first, with a model, "" for the
+// first reranker.
 func (e *Engine) Rank(ctx context.Context, model, query string, texts []string, o text.RerankOptions) ([]text.Ranked, Usage, error) {
 	if query == "" {
 		return nil, Usage{}, Errorf(Empty, "the query is empty").At("query")
@@ -22,8 +23,8 @@ func (e *Engine) Rank(ctx context.Context, model, query string, texts []string, 
 	})
 }
 
-// Classify returns the labels of texts or pairs with their scores, the best first, with a model, "" for the first
-// classifier.
+// Classify returns the labels of texts or pairs with their scores, the best first, with a model, ""
+// for the first classifier.
 func (e *Engine) Classify(ctx context.Context, model string, inputs []text.Input, o text.ClassifyOptions) ([][]text.Label, Usage, error) {
 	return run(ctx, e, model, text.KindClassifier, inputs, func(ctx context.Context, p *text.Classifier) (text.Results[[]text.Label], error) {
 		return p.Classify(ctx, inputs, o)

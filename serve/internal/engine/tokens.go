@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Tokenizer returns the tokenizer of a model, "" for the first that has one. It needs the model no longer.
+// Tokenizer returns the tokenizer of a model, "" for the first that has one. It needs the model no
+// longer.
 func (e *Engine) Tokenizer(ctx context.Context, model string) (*tokenizer.Tokenizer, error) {
 	if model == "" {
 		model, _ = e.Default(slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool {

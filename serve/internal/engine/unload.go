@@ -18,8 +18,8 @@ func (e *Engine) Load(ctx context.Context, name string) error {
 	return nil
 }
 
-// Unload closes a model if it is open and nobody uses it, and reports whether it is closed. It opens again when it
-// is asked for.
+// Unload closes a model if it is open and nobody uses it, and reports whether it is closed. It
+// opens again when it is asked for.
 func (e *Engine) Unload(ctx context.Context, name string) (closed bool, err error) {
 	m, err := e.find(ctx, name)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// features answers with a vector for each text. InferenceClient sends the parameters next to the inputs, other clients send
-// them where the parameters of other tasks are.
+// features answers with a vector for each text. InferenceClient sends the parameters next to the
+// inputs, other clients send them where the parameters of other tasks are.
 func (p protocol) features(c *wire.Call, model string, body []byte) error {
 	var in struct {
 		tei.EmbedRequest
@@ -54,7 +54,8 @@ func (p protocol) similarity(c *wire.Call, model string, body []byte) error {
 	return tei.Similarity(p.engine, c, &in.SimilarityRequest)
 }
 
-// labels answers with a list of labels for each text. InferenceClient expects a list for a single text, too.
+// labels answers with a list of labels for each text. InferenceClient expects a list for a single
+// text, too.
 func (p protocol) labels(c *wire.Call, model string, body []byte) error {
 	var in task
 	var how labelParameters
@@ -75,13 +76,15 @@ func (p protocol) labels(c *wire.Call, model string, body []byte) error {
 	return c.WriteJSON(http.StatusOK, labels)
 }
 
-// labelParameters is what becomes of labels with logits, or of what the folder makes of these without a function.
+// labelParameters is what becomes of labels with logits, or of what the folder makes of these
+// without a function.
 type labelParameters struct {
 	TopK     *int   `json:"top_k"`
 	Function string `json:"function_to_apply"`
 }
 
-// finish returns a function that applies the parameters to the labels of one input, which come with the best first.
+// finish returns a function that applies the parameters to the labels of one input, which come with
+// the best first.
 func (how *labelParameters) finish() (func([]text.Label) []text.Label, error) {
 	if how.TopK != nil && *how.TopK < 1 {
 		return nil, engine.Errorf(engine.Invalid, "top_k %d, want at least 1", *how.TopK).At("top_k")
@@ -117,7 +120,8 @@ func sigmoid(labels []text.Label) {
 	}
 }
 
-// entity is a part of a text, with Hugging Face's names. Word is that part of the text as it is written.
+// entity is a part of a text, with Hugging Face's names. Word is that part of the text as it is
+// written.
 type entity struct {
 	Group string  `json:"entity_group"`
 	Score float32 `json:"score"`

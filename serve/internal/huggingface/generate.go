@@ -14,12 +14,12 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// newTokens is the most new tokens of a text if neither the request nor the folder gives a number, as
-// text-generation-inference documents it.
+// newTokens is the most new tokens of a text if neither the request nor the folder gives a number,
+// as text-generation-inference documents it.
 const newTokens = 100
 
-// sampling says how tokens are chosen, with transformers' names. A field that is nil has the value of the folder's
-// generation_config.json.
+// sampling says how tokens are chosen, with transformers' names. A field that is nil has the value
+// of the folder's generation_config.json.
 type sampling struct {
 	MaxTokens   *int     `json:"max_new_tokens"`
 	Sample      *bool    `json:"do_sample"`
@@ -91,8 +91,9 @@ func (s *sampling) apply(o *text.GenerateOptions) {
 	}
 }
 
-// translate answers with the model's output for each text. The folder does not say whether the model translates or
-// summarizes: the text has the names of both answers, and each client reads its own.
+// translate answers with the model's output for each text. The folder does not say whether the
+// model translates or summarizes: the text has the names of both answers, and each client reads its
+// own.
 func (p protocol) translate(c *wire.Call, model string, body []byte) error {
 	var in task
 	var how struct {

@@ -28,7 +28,8 @@ type token struct {
 	Special bool    `json:"special"`
 }
 
-// details is why a text ended, and its tokens. In a stream, where each token was sent, it has the length of the prompt instead.
+// details is why a text ended, and its tokens. In a stream, where each token was sent, it has the
+// length of the prompt instead.
 type details struct {
 	Finish  string   `json:"finish_reason"`
 	Tokens  int      `json:"generated_tokens"`
@@ -112,7 +113,8 @@ func (a *author) whole(c *wire.Call, events func(yield func(chat.Event, error) b
 	return c.WriteJSON(http.StatusOK, out)
 }
 
-// next sends the tokens that an event brings. The text of several is that of the last. The latest token waits for what follows it.
+// next sends the tokens that an event brings. The text of several is that of the last. The latest
+// token waits for what follows it.
 func (a *author) next(s *wire.Stream, e chat.Event) error {
 	var said strings.Builder
 	for _, part := range e.Parts {
@@ -154,7 +156,8 @@ func (a *author) release(s *wire.Stream, whole *string, d *details) error {
 	return s.Send(out)
 }
 
-// stream sends each token of one text. An error before the first has its status; one after it is an event.
+// stream sends each token of one text. An error before the first has its status; one after it is an
+// event.
 func (a *author) stream(c *wire.Call, events func(yield func(chat.Event, error) bool)) error {
 	fail := func(s *wire.Stream, e *engine.Error) error {
 		data, err := json.Marshal(map[string]string{"error": e.Message, "error_type": "generation"})

@@ -1,5 +1,6 @@
-// Package huggingface is the protocol of Hugging Face's inference servers, as huggingface_hub's InferenceClient asks
-// them: inputs and parameters at one address, and the model says what becomes of them.
+// Package huggingface is the protocol of Hugging Face's inference servers, as huggingface_hub's
+// InferenceClient asks them: inputs and parameters at one address, and the model says what becomes
+// of them.
 package huggingface
 
 import (
@@ -13,7 +14,8 @@ import (
 
 type protocol struct{ engine *engine.Engine }
 
-// Routes are what the protocol answers. Errors are text-embeddings-inference's, which has one of the tasks at / too.
+// Routes are what the protocol answers. Errors are text-embeddings-inference's, which has one of
+// the tasks at / too.
 func Routes(e *engine.Engine) []wire.Route {
 	p := protocol{e}
 	route := func(pattern, summary string) wire.Route {
@@ -102,7 +104,8 @@ func (p protocol) infer(c *wire.Call) error {
 	return engine.Errorf(engine.WrongModel, "%q is a %s: ask %s", m.Name, m.Kind, engine.RouteOf(m.Kind))
 }
 
-// model returns the one that the address or the body names. It need not be named if it is the only one.
+// model returns the one that the address or the body names. It need not be named if it is the only
+// one.
 func (p protocol) model(inPath, inBody string) (m engine.ModelInfo, err error) {
 	name := inPath
 	switch models := p.engine.Models(); {

@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// imageTask is images as JSON: each the base64 of a file, with or without "data:image/png;base64," before it.
+// imageTask is images as JSON: each the base64 of a file, with or without "data:image/png;base64,"
+// before it.
 type imageTask struct {
 	Inputs     encoded         `json:"inputs"`
 	Parameters json.RawMessage `json:"parameters"`

@@ -57,7 +57,8 @@ func (r *registry) add(f *family) *family {
 	return f
 }
 
-// of returns the series with some values of labels, which the caller changes under the lock of the family.
+// of returns the series with some values of labels, which the caller changes under the lock of the
+// family.
 func (f *family) of(values ...string) *series {
 	if len(values) != len(f.labels) {
 		panic("metrics: " + f.name + " has other labels")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestText: families come in the order of their names, series in that of their labels, and escapes, bounds and numbers are as Prometheus reads them.
+// TestText: families come in the order of their names, series in that of their labels, and escapes,
+// bounds and numbers are as Prometheus reads them.
 func TestText(t *testing.T) {
 	var r registry
 	counter := r.add(&family{name: "b_total", help: "Of \"b\", a \\ and\na line.", kind: "counter", labels: []string{"model", "route"}})

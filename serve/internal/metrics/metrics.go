@@ -1,5 +1,6 @@
 // Package metrics is what Prometheus reads of a server, by names that dashboards have: those of
-// text-embeddings-inference (te_), of llama.cpp's server (llamacpp:) and the server's own (avoformer_).
+// text-embeddings-inference (te_), of llama.cpp's server (llamacpp:) and the server's own
+// (avoformer_).
 package metrics
 
 import (
@@ -31,7 +32,8 @@ type Metrics struct {
 	firstTokenDuration *family
 }
 
-// The bounds of histograms: usual ones, which rules can name, such as the share of requests within 0.1 seconds.
+// The bounds of histograms: usual ones, which rules can name, such as the share of requests within
+// 0.1 seconds.
 var (
 	seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 	texts   = []float64{1, 4, 16, 64, 256, 1024}

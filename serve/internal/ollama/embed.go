@@ -102,7 +102,8 @@ func (p protocol) context(c *wire.Call, model string, o *options) error {
 	return nil
 }
 
-// embeddings answers POST /api/embeddings, which older clients ask: one text, and its vector as the model makes it.
+// embeddings answers POST /api/embeddings, which older clients ask: one text, and its vector as the
+// model makes it.
 func (p protocol) embeddings(c *wire.Call) error {
 	var in embeddingsRequest
 	if err := c.ReadJSON(&in); err != nil {

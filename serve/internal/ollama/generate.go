@@ -284,7 +284,8 @@ func (w *replier) whole(c *wire.Call, events func(yield func(chat.Event, error) 
 	return c.WriteJSON(http.StatusOK, last)
 }
 
-// streamed answers piece by piece. An error before the first has its status; one after it is a line.
+// streamed answers piece by piece. An error before the first has its status; one after it is a
+// line.
 func (w *replier) streamed(c *wire.Call, events func(yield func(chat.Event, error) bool)) error {
 	w.began = time.Now()
 	next := func(s *wire.Stream, e chat.Event) error {

@@ -52,8 +52,8 @@ func (p protocol) tags(c *wire.Call) error {
 	return c.WriteJSON(http.StatusOK, map[string]any{"models": list})
 }
 
-// ps answers GET /api/ps: the models that are open. When one closes is not known, which Ollama writes as a time in
-// the far future.
+// ps answers GET /api/ps: the models that are open. When one closes is not known, which Ollama
+// writes as a time in the far future.
 func (p protocol) ps(c *wire.Call) error {
 	list := []entry{}
 	for _, m := range p.engine.Models() {
@@ -75,7 +75,8 @@ type showRequest struct {
 	Verbose bool   `json:"verbose"`
 }
 
-// show answers POST /api/show. Whether a generator calls tools and thinks is known while it is open.
+// show answers POST /api/show. Whether a generator calls tools and thinks is known while it is
+// open.
 func (p protocol) show(c *wire.Call) error {
 	var in showRequest
 	if err := c.ReadJSON(&in); err != nil {
@@ -131,7 +132,8 @@ type pullRequest struct {
 	Stream   *bool  `json:"stream"` // nil: true
 }
 
-// pull answers POST /api/pull: the server fetches nothing, so that it succeeds for the models that are served.
+// pull answers POST /api/pull: the server fetches nothing, so that it succeeds for the models that
+// are served.
 func (p protocol) pull(c *wire.Call) error {
 	var in pullRequest
 	if err := c.ReadJSON(&in); err != nil {

@@ -1,4 +1,5 @@
-// Package ollama is Ollama's protocol: what its clients ask, and the answers and errors that they expect.
+// Package ollama is Ollama's protocol: what its clients ask, and the answers and errors that they
+// expect.
 package ollama
 
 import (

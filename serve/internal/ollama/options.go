@@ -20,8 +20,8 @@ type options struct {
 	Context *int       `json:"num_ctx"`
 }
 
-// neutral is the fields that change no answer: where and how a model runs, ways of choosing tokens that are turned off,
-// and what requests to other routes have.
+// neutral is the fields that change no answer: where and how a model runs, ways of choosing tokens
+// that are turned off, and what requests to other routes have.
 var neutral = wire.Neutral{
 	"options.num_batch": nil, "options.num_gpu": nil, "options.main_gpu": nil, "options.use_mmap": nil, "options.num_thread": nil, "options.use_mlock": nil,
 	"options.numa": nil, "options.low_vram": nil, "options.f16_kv": nil, "options.num_keep": nil, "options.vocab_only": {"false"}, "options.logits_all": nil,
@@ -65,7 +65,8 @@ func format(raw json.RawMessage) (*chat.Format, error) {
 	return f, nil
 }
 
-// think is what the template is told of a model that thinks before it answers: true, false, or how much.
+// think is what the template is told of a model that thinks before it answers: true, false, or how
+// much.
 func think(raw json.RawMessage) (map[string]any, error) {
 	switch string(raw) {
 	case "", "null":

@@ -13,7 +13,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// constraint is what an answer has to follow, in one of these fields: OpenAI's, llama.cpp's, vLLM's.
+// constraint is what an answer has to follow, in one of these fields: OpenAI's, llama.cpp's,
+// vLLM's.
 type constraint struct {
 	Format *responseFormat `json:"response_format"`
 
@@ -47,7 +48,8 @@ type structured struct {
 	Grammar string          `json:"grammar"`
 }
 
-// format returns the format that the answer must follow, nil for any text, and the field that asks for it.
+// format returns the format that the answer must follow, nil for any text, and the field that asks
+// for it.
 func (in *constraint) format() (f *chat.Format, field string, err error) {
 	type source struct {
 		field string

@@ -38,7 +38,8 @@ func Routes(e *engine.Engine, o Options) []wire.Route {
 	}
 }
 
-// tokensRefused is the error for a field of token ids. Some clients of OpenAI's models send ids of those models' vocabulary by default.
+// tokensRefused is the error for a field of token ids. Some clients of OpenAI's models send ids of
+// those models' vocabulary by default.
 const tokensRefused = "%s is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
 	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. To accept the model's own token ids, start the server with -token-ids."
 

@@ -1,4 +1,5 @@
-// Package openai is OpenAI's protocol: what its clients ask, and the answers and errors that they expect.
+// Package openai is OpenAI's protocol: what its clients ask, and the answers and errors that they
+// expect.
 package openai
 
 import (

@@ -1,4 +1,5 @@
-// The fields that requests for chats and for completions share: OpenAI's fields, and those that local servers have added.
+// The fields that requests for chats and for completions share: OpenAI's fields, and those that
+// local servers have added.
 
 package openai
 
@@ -36,7 +37,8 @@ type common struct {
 	constraint
 }
 
-// neutral returns the fields of both kinds of requests that change no answer, of OpenAI, of vLLM and of llama.cpp.
+// neutral returns the fields of both kinds of requests that change no answer, of OpenAI, of vLLM
+// and of llama.cpp.
 func neutral(further wire.Neutral) wire.Neutral {
 	out := wire.Neutral{
 		"user": nil, "metadata": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil, "safety_identifier": nil, "prediction": nil,
@@ -109,7 +111,8 @@ func (in *common) endless() bool {
 	return in.Predict != nil && *in.Predict == -1 || in.MaxTokens != nil && *in.MaxTokens == -1
 }
 
-// following returns the format that the answer must follow, nil for any text, and the field that asks for it.
+// following returns the format that the answer must follow, nil for any text, and the field that
+// asks for it.
 func (in *common) following() (f *chat.Format, field string, err error) {
 	if f, field, err = in.constraint.format(); err == nil && f != nil {
 		err = in.free(field)

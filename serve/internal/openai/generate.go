@@ -70,8 +70,8 @@ func finish(f generation.Finish, called bool) *string {
 	return &s
 }
 
-// streamed sends what happens until it ends. The stream begins with the first event, so that an error before it
-// has its status; one after it is sent as an event.
+// streamed sends what happens until it ends. The stream begins with the first event, so that an
+// error before it has its status; one after it is sent as an event.
 func streamed(c *wire.Call, events func(yield func(chat.Event, error) bool), begin func(s *wire.Stream) error, next func(s *wire.Stream, e chat.Event) error, end func(s *wire.Stream) error) error {
 	done := func(s *wire.Stream) error {
 		if err := end(s); err != nil {

@@ -56,8 +56,8 @@ func newTokenLogProb(t *tokenizer.Tokenizer, id int, x float32) tokenLogProb {
 	return tokenLogProb{Token: string(spelled), LogProb: finite(x), Bytes: bytes}
 }
 
-// textLogProbs is those of a completion, or of a piece of it. The likeliest tokens include the one that was drawn, as OpenAI documents it, and
-// each has a name of its own.
+// textLogProbs is those of a completion, or of a piece of it. The likeliest tokens include the one
+// that was drawn, as OpenAI documents it, and each has a name of its own.
 type textLogProbs struct {
 	Tokens   []string             `json:"tokens"`
 	LogProbs []float64            `json:"token_logprobs"`
@@ -95,7 +95,8 @@ func (l *textLogProbs) add(t *tokenizer.Tokenizer, tokens []generation.Choice) {
 	}
 }
 
-// written returns the text of a token or, if it has parts of characters, its bytes as OpenAI writes them.
+// written returns the text of a token or, if it has parts of characters, its bytes as OpenAI writes
+// them.
 func written(spelled []byte) string {
 	if utf8.Valid(spelled) {
 		return string(spelled)

@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// TestTextLogProbs: each likely token of a completion has a name and a number of its own, and the drawn one is among them.
+// TestTextLogProbs: each likely token of a completion has a name and a number of its own, and the
+// drawn one is among them.
 func TestTextLogProbs(t *testing.T) {
 	// Tokens of bytes: 0 and 1 are parts of characters, 2 and 3 are written alike, the rest differ.
 	vocab := map[string]int{"<0xE2>": 0, "<0x80>": 1, "A": 2, "<0x41>": 3, "<unk>": 4, "b": 5}

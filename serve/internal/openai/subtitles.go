@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// segment is a part of the speech, as in verbose_json. The further fields of OpenAI's segments belong to its own search for the text.
+// segment is a part of the speech, as in verbose_json. The further fields of OpenAI's segments
+// belong to its own search for the text.
 type segment struct {
 	ID    int     `json:"id"`
 	Start float64 `json:"start"`
@@ -42,7 +43,8 @@ func words(segments []text.Segment) []word {
 	return out
 }
 
-// subRip is segments as subtitles in the format SRT: numbered from 1, a line of times, a line of text, an empty line.
+// subRip is segments as subtitles in the format SRT: numbered from 1, a line of times, a line of
+// text, an empty line.
 func subRip(segments []text.Segment) []byte {
 	var b bytes.Buffer
 	for i, s := range segments {

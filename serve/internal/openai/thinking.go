@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// thinking has the fields of requests that tell a template how the model should answer, and Include: whether its reasoning is
-// part of the answer.
+// thinking has the fields of requests that tell a template how the model should answer, and
+// Include: whether its reasoning is part of the answer.
 type thinking struct {
 	Effort    *string         `json:"reasoning_effort"`
 	Verbosity *string         `json:"verbosity"`

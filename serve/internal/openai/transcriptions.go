@@ -143,7 +143,8 @@ func (p protocol) say(c *wire.Call, model string, samples []float32, o text.Tran
 	return events.Send(map[string]any{"type": "transcript.text.done", "text": heard})
 }
 
-// addTimes adds to an answer the times that are asked for: of segments, unless granularities say otherwise.
+// addTimes adds to an answer the times that are asked for: of segments, unless granularities say
+// otherwise.
 func addTimes(out map[string]any, heard engine.Transcription, granularities []string) error {
 	if heard.Segments == nil {
 		return nil

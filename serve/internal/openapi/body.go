@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// closeBody adds to the schema of a body the fields of the struct that it is read into which the file lacks, and says that it has no
-// others.
+// closeBody adds to the schema of a body the fields of the struct that it is read into which the
+// file lacks, and says that it has no others.
 func closeBody(operation object, schemas object, body any) {
 	request, _ := operation["requestBody"].(object)
 	content, _ := request["content"].(object)

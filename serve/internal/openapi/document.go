@@ -1,5 +1,5 @@
-// Package openapi describes the routes of the server as an OpenAPI document: their bodies and answers from the files
-// here, one a protocol, the rest from the routes themselves.
+// Package openapi describes the routes of the server as an OpenAPI document: their bodies and
+// answers from the files here, one a protocol, the rest from the routes themselves.
 package openapi
 
 import (
@@ -59,8 +59,8 @@ func read() (all fragment, err error) {
 	return all, nil
 }
 
-// Document returns the document of routes, with the names of models as examples. Routes that the files lack, and paths of
-// files without a route, are an error.
+// Document returns the document of routes, with the names of models as examples. Routes that the
+// files lack, and paths of files without a route, are an error.
 func Document(routes []wire.Route, models []engine.ModelInfo, keys bool) ([]byte, error) {
 	all, err := read()
 	if err != nil {

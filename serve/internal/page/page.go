@@ -37,7 +37,8 @@ func script() string {
 	return all.String()
 }
 
-// Routes returns the page's. It needs no key itself, and asks people for one. Errors are written by fail.
+// Routes returns the page's. It needs no key itself, and asks people for one. Errors are written by
+// fail.
 func Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
 	script := script()
 	whole := []byte(strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(html))

@@ -149,8 +149,8 @@ func partOf(b *chat.Block, said string) part {
 	return part{Type: "output_text", Text: said, Annotations: []struct{}{}, LogProbs: []struct{}{}}
 }
 
-// add adds the content of an event, and calls step for each change to the last item; step may be nil. After the last event
-// the response is complete, and is kept.
+// add adds the content of an event, and calls step for each change to the last item; step may be
+// nil. After the last event the response is complete, and is kept.
 func (w *writer) add(e chat.Event, step func(s chat.BlockStep, added string) error) error {
 	length := e.Finish == generation.FinishLength
 	err := w.made.Add(e, func(s chat.BlockStep, added string) error {

@@ -41,8 +41,8 @@ func (in *input) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// messages returns the messages of the items, after earlier messages. The reasoning and the calls of the model become parts of
-// the message next to them.
+// messages returns the messages of the items, after earlier messages. The reasoning and the calls
+// of the model become parts of the message next to them.
 func (in input) messages(messages []text.Message) ([]text.Message, error) {
 	names := map[string]string{} // of tools, by the ids of their calls
 	for _, m := range messages {

@@ -36,7 +36,8 @@ type request struct {
 	Template json.RawMessage `json:"prompt"`
 }
 
-// Neutral returns the fields that change no answer. Inputs that are too long are an error, whatever truncation says.
+// Neutral returns the fields that change no answer. Inputs that are too long are an error, whatever
+// truncation says.
 func (*request) Neutral() wire.Neutral {
 	return wire.Neutral{
 		"user": nil, "safety_identifier": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil, "prompt_cache_options": nil, "service_tier": nil,
@@ -90,7 +91,8 @@ func (in *request) sampling() (s chat.Sampling, err error) {
 	return chat.Sampling{Choice: chat.Choice{Sampling: overrides.Sampling{Temperature: in.Temperature, TopP: in.TopP}}, Usual: overrides.OpenAI, MaxTokens: in.MaxTokens}, nil
 }
 
-// included are the parts of answers that clients ask for. They change nothing in the answers of this server.
+// included are the parts of answers that clients ask for. They change nothing in the answers of
+// this server.
 var included = []string{"reasoning.encrypted_content", "file_search_call.results", "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
 	"computer_call_output.output.image_url", "code_interpreter_call.outputs"}
 
@@ -112,8 +114,8 @@ func (in *request) check() error {
 	return nil
 }
 
-// conversation returns the conversation that the assistant answers: the instructions, the earlier messages, then the input.
-// kept is the same without instructions.
+// conversation returns the conversation that the assistant answers: the instructions, the earlier
+// messages, then the input. kept is the same without instructions.
 func (in *request) conversation(s *store) (q *chat.Conversation, kept []text.Message, err error) {
 	if err := in.check(); err != nil {
 		return nil, nil, err
@@ -145,7 +147,8 @@ func (in *request) conversation(s *store) (q *chat.Conversation, kept []text.Mes
 	return q, kept, in.constrain(q)
 }
 
-// instructed returns messages with instructions before them. Instructions are not kept: the next request may have different ones.
+// instructed returns messages with instructions before them. Instructions are not kept: the next
+// request may have different ones.
 func (in *request) instructed(messages []text.Message) []text.Message {
 	if in.Instructions == nil || *in.Instructions == "" {
 		return messages

@@ -1,4 +1,5 @@
-// Package responses is OpenAI's protocol of responses: answers made of items, which the next request can continue from.
+// Package responses is OpenAI's protocol of responses: answers made of items, which the next
+// request can continue from.
 package responses
 
 import (

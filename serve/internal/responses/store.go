@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// store keeps responses in bounded memory. The one that has been unused for the longest time goes first.
+// store keeps responses in bounded memory. The one that has been unused for the longest time goes
+// first.
 type store struct {
 	most int64 // bytes
 
@@ -35,7 +36,8 @@ func newStore(most int64) *store {
 // overhead is at least the memory of a message, or of a call, without its texts.
 const overhead = 256
 
-// size returns the bytes that a response takes at most: texts that it shares with an earlier one count for both.
+// size returns the bytes that a response takes at most: texts that it shares with an earlier one
+// count for both.
 func (k *kept) size() int64 {
 	n := overhead + len(k.id) + cap(k.body)
 	for _, m := range k.messages {

@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// event is an event of a stream. The type decides which fields it has in addition to its type and number.
+// event is an event of a stream. The type decides which fields it has in addition to its type and
+// number.
 type event struct {
 	Type     string     `json:"type"`
 	Sequence int        `json:"sequence_number"`

@@ -14,7 +14,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// sequences are what /predict takes: a text, a pair of texts as a list, or a list of lists of one or two texts.
+// sequences are what /predict takes: a text, a pair of texts as a list, or a list of lists of one
+// or two texts.
 type sequences struct {
 	list []text.Input
 	one  bool
@@ -82,7 +83,8 @@ func (p protocol) predict(c *wire.Call) error {
 	return c.WriteJSON(http.StatusOK, labels)
 }
 
-// rankRequest is a request in either of the protocols that ask /rerank: with texts, or with documents as Cohere's.
+// rankRequest is a request in either of the protocols that ask /rerank: with texts, or with
+// documents as Cohere's.
 type rankRequest struct {
 	cohere.Request
 	Texts      []string `json:"texts"`
@@ -91,7 +93,8 @@ type rankRequest struct {
 	long
 }
 
-// other returns a field that belongs to the other protocol, not to that of the request; "" if there is no such field.
+// other returns a field that belongs to the other protocol, not to that of the request; "" if there
+// is no such field.
 func (in *rankRequest) other() string {
 	given := []struct {
 		name  string
@@ -111,7 +114,8 @@ func (in *rankRequest) other() string {
 	return ""
 }
 
-// rerank answers POST /rerank, which clients of Cohere's protocol ask too: with documents in place of texts.
+// rerank answers POST /rerank, which clients of Cohere's protocol ask too: with documents in place
+// of texts.
 func (p protocol) rerank(c *wire.Call) error {
 	var in rankRequest
 	if err := c.ReadJSON(&in); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Keys are the keys of the server; a request needs one of them. The hashes of all keys are compared, each in constant time.
+// Keys are the keys of the server; a request needs one of them. The hashes of all keys are
+// compared, each in constant time.
 type Keys struct{ hashes [][sha256.Size]byte }
 
 var errNoKeys = errors.New("no API keys")
@@ -60,8 +61,8 @@ type CORS struct {
 	guard   http.CrossOriginProtection
 }
 
-// NewCORS allows requests from pages of origins such as "https://example.com". "*" allows all origins; an empty list allows no
-// page of another site.
+// NewCORS allows requests from pages of origins such as "https://example.com". "*" allows all
+// origins; an empty list allows no page of another site.
 func NewCORS(origins []string) (*CORS, error) {
 	c := &CORS{origins: origins}
 	for _, o := range origins {
@@ -75,7 +76,8 @@ func NewCORS(origins []string) (*CORS, error) {
 	return c, nil
 }
 
-// check refuses requests from pages of sites that are not allowed, and sends browsers the headers for those that are.
+// check refuses requests from pages of sites that are not allowed, and sends browsers the headers
+// for those that are.
 func (c *CORS) check(call *Call) error {
 	origin := call.R.Header.Get("Origin")
 	if c == nil || origin == "" {

@@ -38,8 +38,8 @@ type Limits struct {
 	WriteTimeout time.Duration // for what is sent at a time
 }
 
-// Context ends with the client, the deadline of the request or the server. Everything that is done for the request
-// uses it.
+// Context ends with the client, the deadline of the request or the server. Everything that is done
+// for the request uses it.
 func (c *Call) Context() context.Context { return c.R.Context() }
 
 // Header is that of the answer.
@@ -95,8 +95,8 @@ func (c *Call) read(b *bytes.Buffer) error {
 	return nil
 }
 
-// Grow takes memory for n bytes that a body becomes, such as sound that is decoded, among those of all bodies, until the
-// request is answered.
+// Grow takes memory for n bytes that a body becomes, such as sound that is decoded, among those of
+// all bodies, until the request is answered.
 func (c *Call) Grow(n int) error { return c.body.Grow(int64(n)) }
 
 // counted adds the bytes read of a body to those of all bodies.
@@ -184,8 +184,9 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Headers of an answer. WarningHeader says what of a request was not done as it asks, once for each warning,
-// CutHeader how many texts were cut, and FingerprintHeader which model, format and numerics the answer comes from.
+// Headers of an answer. WarningHeader says what of a request was not done as it asks, once for each
+// warning, CutHeader how many texts were cut, and FingerprintHeader which model, format and
+// numerics the answer comes from.
 const (
 	WarningHeader     = "X-Warning"
 	CutHeader         = "X-Texts-Cut"
@@ -198,7 +199,8 @@ const (
 	longestWarning = 400 // bytes
 )
 
-// tell sets the headers that describe the request: the first of the record's warnings, the fingerprint, and the number of texts that were cut.
+// tell sets the headers that describe the request: the first of the record's warnings, the
+// fingerprint, and the number of texts that were cut.
 func (w *writer) tell() {
 	all := w.record.Warnings
 	for _, s := range all[:min(len(all), mostWarnings)] {

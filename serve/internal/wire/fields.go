@@ -16,8 +16,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Neutral is fields of other servers that change no answer here, each with the JSON values that it may have; without
-// values it may have any.
+// Neutral is fields of other servers that change no answer here, each with the JSON values that it
+// may have; without values it may have any.
 type Neutral map[string][]string
 
 // neutral is implemented by requests that take such fields beside those of their structs.
@@ -33,9 +33,10 @@ func (c *Call) ReadJSON(into any) error {
 	return c.Decode(b.Bytes(), into)
 }
 
-// Decode reads a JSON object into a struct. A field that the struct lacks is an error that names it, or a warning
-// where the server only warns of such fields, unless the struct's method Neutral has it. Halves of surrogate pairs and
-// bytes that are not UTF-8 become U+FFFD; data is changed. Errors have a kind.
+// Decode reads a JSON object into a struct. A field that the struct lacks is an error that names
+// it, or a warning where the server only warns of such fields, unless the struct's method Neutral
+// has it. Halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD; data is changed.
+// Errors have a kind.
 func (c *Call) Decode(data []byte, into any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return engine.Errorf(engine.Invalid, "the request has no body")
@@ -81,8 +82,9 @@ func withWholes(data []byte, into any, read func() error) error {
 	return err
 }
 
-// whole rewrites the number that an error is about, such as 64.0, if it is whole, and reports whether it did. Languages without integers, such as
-// JavaScript and Lua, have libraries that write them in this way.
+// whole rewrites the number that an error is about, such as 64.0, if it is whole, and reports
+// whether it did. Languages without integers, such as JavaScript and Lua, have libraries that write
+// them in this way.
 func whole(data []byte, err error) bool {
 	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok || !strings.HasPrefix(e.Value, "number ") {
@@ -103,8 +105,8 @@ func whole(data []byte, err error) bool {
 	return true
 }
 
-// Peek reads those fields of a JSON object that a struct has, of a body that is still to be read whole. Errors have a
-// kind.
+// Peek reads those fields of a JSON object that a struct has, of a body that is still to be read
+// whole. Errors have a kind.
 func Peek(data []byte, into any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return engine.Errorf(engine.Invalid, "the request has no body")
@@ -154,7 +156,8 @@ func sameJSON(a json.RawMessage, b string) bool {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// unknown reports each field of data that a type lacks, by its path. Types that read themselves have all fields.
+// unknown reports each field of data that a type lacks, by its path. Types that read themselves
+// have all fields.
 func unknown(t reflect.Type, data json.RawMessage, path string, found func(path string, value json.RawMessage)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -189,7 +192,8 @@ func unknown(t reflect.Type, data json.RawMessage, path string, found func(path 
 	}
 }
 
-// Fields are those of requests that are read into a struct, by their names in JSON, and those that change no answer.
+// Fields are those of requests that are read into a struct, by their names in JSON, and those that
+// change no answer.
 func Fields(body any) (fields map[string]reflect.Type, without Neutral) {
 	fields = map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(body).Elem()) {
@@ -234,7 +238,8 @@ func jsonError(err error, data []byte, into any) error {
 	return engine.Errorf(engine.Invalid, "the body is not JSON: %v", err)
 }
 
-// clientPath returns a path of a field without the names of embedded structs, which are not in the JSON.
+// clientPath returns a path of a field without the names of embedded structs, which are not in the
+// JSON.
 func clientPath(t reflect.Type, path string) string {
 	var out []string
 	for name := range strings.SplitSeq(path, ".") {
@@ -293,8 +298,8 @@ func blamed(data []byte, into any) string {
 // IsNull reports whether a field was left out or null.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// Stops is a list of strings that end a text, or a single string. Empty ones, which some clients send, are
-// ignored.
+// Stops is a list of strings that end a text, or a single string. Empty ones, which some clients
+// send, are ignored.
 type Stops []string
 
 // UnmarshalJSON reads both.

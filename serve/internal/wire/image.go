@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ImageFile returns the file in a string: base64, with or without "data:image/png;base64," in front. Addresses of other servers are errors.
+// ImageFile returns the file in a string: base64, with or without "data:image/png;base64," in
+// front. Addresses of other servers are errors.
 func ImageFile(s string) ([]byte, error) {
 	if strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") {
 		return nil, errors.New("this is an address, which this server does not ask: send the file")

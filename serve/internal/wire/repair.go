@@ -11,9 +11,9 @@ import (
 
 const replacement = "fffd"
 
-// repaired is JSON with U+FFFD in place of each half of a surrogate pair and each byte that is not UTF-8, as
-// encoding/json reads strings. Other readers get parts of the body as they came, and a text must be the same for all.
-// It changes data.
+// repaired is JSON with U+FFFD in place of each half of a surrogate pair and each byte that is not
+// UTF-8, as encoding/json reads strings. Other readers get parts of the body as they came, and a
+// text must be the same for all. It changes data.
 func repaired(data []byte) []byte {
 	for i := 0; ; {
 		at := bytes.IndexByte(data[i:], '\\')

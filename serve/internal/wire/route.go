@@ -1,4 +1,5 @@
-// Package wire is what all protocols need of HTTP: routes, requests within limits, answers, streams.
+// Package wire is what all protocols need of HTTP: routes, requests within limits, answers,
+// streams.
 package wire
 
 import (
@@ -13,14 +14,16 @@ type Route struct {
 	Pattern  string // as http.ServeMux has it, without the method: "/v1/models/{id}"
 	Protocol string // the name of the package
 	Summary  string // a line for the OpenAPI document
-	// Body is a pointer to the struct that the JSON of a request is read into, for the OpenAPI document; nil: none, or one of
-	// several.
+	// Body is a pointer to the struct that the JSON of a request is read into, for the OpenAPI
+	// document; nil: none, or one of several.
 	Body any
-	// Open routes need no key and are answered while the server is not ready, full or shutting down.
+	// Open routes need no key and are answered while the server is not ready, full or shutting
+	// down.
 	Open bool
 	// Handle answers, or returns an error, which becomes what Error writes.
 	Handle func(c *Call) error
-	// Error writes an error as the protocol has it. The status, unless it writes another, is err.Kind.Status().
+	// Error writes an error as the protocol has it. The status, unless it writes another, is
+	// err.Kind.Status().
 	Error func(w http.ResponseWriter, err *engine.Error)
 }
 

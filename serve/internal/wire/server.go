@@ -44,7 +44,8 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	out := &writer{ResponseWriter: w, record: rec, leaving: s.Engine.Leaving}
 	c := &Call{Record: rec, R: r.WithContext(ctx), w: out, limits: &s.Limits, body: s.Engine.Body(), control: http.NewResponseController(w)}
-	// HTTP/2 ends the stream of a body that nobody reads, and a client that waits for "100 Continue" does not send one.
+	// HTTP/2 ends the stream of a body that nobody reads, and a client that waits for "100
+	// Continue" does not send one.
 	c.unread = r.ContentLength != 0 && r.ProtoMajor == 1 && r.Header.Get("Expect") == ""
 	defer c.body.Close()
 	out.Header().Set("X-Request-Id", rec.ID)

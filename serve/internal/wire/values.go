@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Inputs are texts or tokens in any of the ways in which clients give them: a string, a list of strings, a list of
-// token ids, a list of such lists.
+// Inputs are texts or tokens in any of the ways in which clients give them: a string, a list of
+// strings, a list of token ids, a list of such lists.
 type Inputs struct {
 	List []text.Input
 	One  bool // a string, or the token ids of one text

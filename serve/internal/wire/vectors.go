@@ -43,7 +43,8 @@ func ElementsOf(field, name string) (Elements, error) {
 	return "", engine.Errorf(engine.Invalid, "%s %.50q, want %s", field, name, strings.Join(names, ", ")).At(field)
 }
 
-// AppendVector appends a vector as a JSON list, or as a string: base64 of its elements, float32 in little endian.
+// AppendVector appends a vector as a JSON list, or as a string: base64 of its elements, float32 in
+// little endian.
 func AppendVector(dst []byte, v []float32, e Elements, asBase64 bool) ([]byte, error) {
 	if e == Float {
 		if asBase64 {
@@ -99,8 +100,8 @@ func (e Elements) bytes(v []float32) (data []byte, signed bool, err error) {
 	return data, e == Int8, nil
 }
 
-// AppendFloats appends a vector as a JSON list, each number with as few digits as tell it from all other float32.
-// Numbers that JSON has not are an error.
+// AppendFloats appends a vector as a JSON list, each number with as few digits as tell it from all
+// other float32. Numbers that JSON has not are an error.
 func AppendFloats(dst []byte, v []float32) ([]byte, error) {
 	dst = append(dst, '[')
 	for i, x := range v {

@@ -5,8 +5,9 @@
 //	0.900 Our internet is slow in the evening.
 //	0.895 The router lost its signal again, so we are offline.
 //
-// The model is a tiny one that knows some hundred everyday words; any sentence encoder of the hub takes its
-// place: -model all-MiniLM-L6-v2, after `avoformer pull sentence-transformers/all-MiniLM-L6-v2`.
+// The model is a tiny one that knows some hundred everyday words; any sentence encoder of the hub
+// takes its place: -model all-MiniLM-L6-v2, after `avoformer pull
+// sentence-transformers/all-MiniLM-L6-v2`.
 package main
 
 import (
@@ -63,7 +64,8 @@ func newIndex(ctx context.Context, e *text.Embedder, documents []string) (*searc
 	return index, index.Add(nil, vectors.Outputs)
 }
 
-// find returns the n documents that are closest to a question, by the cosines of their vectors, which have length 1.
+// find returns the n documents that are closest to a question, by the cosines of their vectors,
+// which have length 1.
 func find(ctx context.Context, e *text.Embedder, index *search.Index, question string, n int) ([]search.Hit, error) {
 	vectors, err := e.Embed(ctx, text.Texts(question), text.EmbedOptions{Prompt: "query"})
 	if err != nil {

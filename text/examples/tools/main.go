@@ -4,8 +4,8 @@
 //	get_weather {"city": "Paris"}
 //	It is 21 degrees and sunny in Paris.
 //
-// The model is a tiny one that knows questions about the weather and the time of cities; any model of the hub that calls
-// tools takes its place: -model DIR.
+// The model is a tiny one that knows questions about the weather and the time of cities; any model
+// of the hub that calls tools takes its place: -model DIR.
 package main
 
 import (

@@ -14,9 +14,9 @@ type callForm struct {
 	content json.RawMessage // beside calls without content; nil: none
 }
 
-// callForms are the forms that templates know. The first is that of transformers. Some
-// templates take arguments for text, or ask whether the content is None, or join it to
-// something, and fail with the first.
+// callForms are the forms that templates know. The first is that of transformers. Some templates
+// take arguments for text, or ask whether the content is None, or join it to something, and fail
+// with the first.
 var callForms = []callForm{
 	{},
 	{asText: true},

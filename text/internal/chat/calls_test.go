@@ -23,8 +23,8 @@ var weatherCalls = []answer.Call{
 	{ID: "abcdefgh2", Name: "weather", Arguments: `{"city": "7"}`},
 }
 
-// publicTemplates are those that packages of the registry have, in a folder that make compare WHAT=chats
-// names, or those in the tree.
+// publicTemplates are those that packages of the registry have, in a folder that make compare
+// WHAT=chats names, or those in the tree.
 func publicTemplates(t *testing.T) map[string]string {
 	found := map[string]string{}
 	if dir := os.Getenv("AVOFORMER_TEMPLATES"); dir != "" {
@@ -106,8 +106,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// faulty are templates that write none of the calls, write them without a quotation mark or in a way of
-// their own, or write the indentation of the template into the answer.
+// faulty are templates that write none of the calls, write them without a quotation mark or in a
+// way of their own, or write the indentation of the template into the answer.
 var faulty = regexp.MustCompile(`falcon_h1|trl_chat_templates_lfm2|qwen1\.5-chat|MiniMax-M3|DeepSeek-V3\.2|Deepseek-V3\.1`)
 
 // ends are the tokens at the end of an answer.

@@ -158,8 +158,8 @@ func TestMessageJSON(t *testing.T) {
 	}
 }
 
-// TestCompareChats serves scripts/compare_chats.py, which starts it with
-// AVOFORMER_COMPARE: each line of the standard input is a request, and the answer a
+// TestCompareChats serves scripts/compare_chats.py, which starts it with AVOFORMER_COMPARE: each line
+// of the standard input is a request, and the answer a
 // line of JSON. A request with a template precedes those that are for it.
 func TestCompareChats(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {

@@ -34,12 +34,12 @@ func readMessages(messages any, l *Literal) (conversation, error) {
 	return list, nil
 }
 
-// reasoningFields are the names of what a model thought before it answered, the first one
-// that templates are made for.
+// reasoningFields are the names of what a model thought before it answered, the first one that
+// templates are made for.
 var reasoningFields = []string{"reasoning_content", "thinking", "reasoning"}
 
-// normal is m without fields that are null, and with its reasoning under the names by
-// which templates ask for it.
+// normal is m without fields that are null, and with its reasoning under the names by which
+// templates ask for it.
 func (m *object) normal() *object {
 	out := newObject()
 	var reasoning json.RawMessage
@@ -61,8 +61,8 @@ func (m *object) normal() *object {
 	return out
 }
 
-// openEnd marks where the model continues a message. It ends with a space, which shows whether
-// the template removes white space there.
+// openEnd marks where the model continues a message. It ends with a space, which shows whether the
+// template removes white space there.
 const openEnd = "CONTINUE_FINAL_MESSAGE_TAG "
 
 // continued is the text of a last message that is left open.

@@ -14,14 +14,16 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Literal marks texts in which control tokens are text, for [tokenizer.Options].Literal. A nil one marks none.
+// Literal marks texts in which control tokens are text, for [tokenizer.Options].Literal. A nil one
+// marks none.
 type Literal struct {
 	Tokens []string      // that are text there
 	first  map[rune]bool // their first characters
 	all    bool          // every character may become the first of one
 }
 
-// NewLiteral returns the marker for the special tokens of a vocabulary, and for other added tokens that the templates of its folder write.
+// NewLiteral returns the marker for the special tokens of a vocabulary, and for other added tokens
+// that the templates of its folder write.
 func NewLiteral(t *tokenizer.Tokenizer) *Literal {
 	c := t.Config()
 	sources := append(slices.Collect(maps.Values(c.Templates)), c.ChatTemplate)
@@ -38,7 +40,8 @@ func NewLiteral(t *tokenizer.Tokenizer) *Literal {
 	return l
 }
 
-// trusted are the roles whose texts may have control tokens: those of the program, and of the model, whose thoughts and calls templates look for.
+// trusted are the roles whose texts may have control tokens: those of the program, and of the
+// model, whose thoughts and calls templates look for.
 var trusted = map[string]bool{"system": true, "developer": true, "assistant": true}
 
 // comparedFields are the fields whose values templates compare, where those are plain.
@@ -107,7 +110,8 @@ func (l *Literal) mark(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// object returns an object with marks. Names of fields, and values that are names, have none where they are plain.
+// object returns an object with marks. Names of fields, and values that are names, have none where
+// they are plain.
 func (l *Literal) object(o *object) (*object, error) {
 	out := newObject()
 	for _, name := range o.names {
@@ -134,7 +138,8 @@ func (l *Literal) plain(s string) bool {
 	return !strings.ContainsFunc(s, other) && !slices.ContainsFunc(l.Tokens, func(token string) bool { return strings.Contains(s, token) })
 }
 
-// text puts a mark after each character with which a control token may begin. Marks that are there become U+FFFD.
+// text puts a mark after each character with which a control token may begin. Marks that are there
+// become U+FFFD.
 func (l *Literal) text(s string) string {
 	var b strings.Builder
 	for _, r := range s {

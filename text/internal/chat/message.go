@@ -57,8 +57,8 @@ func (m Message) encode(call func(answer.Call) any) ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-// UnmarshalJSON keeps in Fields what the other fields cannot hold: calls among it that say
-// more than ID, name and arguments.
+// UnmarshalJSON keeps in Fields what the other fields cannot hold: calls among it that say more
+// than ID, name and arguments.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	o, err := decodeObject(data)
 	if err != nil {

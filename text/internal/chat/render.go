@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text/jinja"
 )
 
-// chatTemplate is a template, or the error of parsing it: a folder opens even if its template
-// uses something that this package does not know.
+// chatTemplate is a template, or the error of parsing it: a folder opens even if its template uses
+// something that this package does not know.
 type chatTemplate struct {
 	source string
 	parsed *jinja.Template

@@ -72,8 +72,8 @@ func (c *Templates) template(o *Options) (*chatTemplate, error) {
 	return nil, fmt.Errorf("%w: none is named default: name one of %q", fault.ErrTemplate, slices.Sorted(maps.Keys(c.named)))
 }
 
-// Format describes how a model writes calls and reasoning in answers to prompts with these options, as text.Generator's AnswerFormat
-// says. hasToken reports whether the vocabulary has a token.
+// Format describes how a model writes calls and reasoning in answers to prompts with these options,
+// as text.Generator's AnswerFormat says. hasToken reports whether the vocabulary has a token.
 func (c *Templates) Format(o Options, hasToken func(string) bool) answer.Format {
 	if o.Format != nil {
 		return *o.Format
@@ -85,8 +85,8 @@ func (c *Templates) Format(o Options, hasToken func(string) bool) answer.Format 
 	return t.format(o.hasTools(), hasToken)
 }
 
-// Prompt returns the prompt that the options' template makes of messages: a []Message, or anything else whose JSON is an array of objects.
-// hasToken is as for Format.
+// Prompt returns the prompt that the options' template makes of messages: a []Message, or anything
+// else whose JSON is an array of objects. hasToken is as for Format.
 func (c *Templates) Prompt(messages any, o Options, hasToken func(string) bool) (string, error) {
 	if f := c.Format(o, hasToken); f.Calls == answer.Written {
 		o.Format = &f
@@ -135,8 +135,8 @@ func (c *Templates) prompt(messages any, o Options) (string, error) {
 	return prompt, err
 }
 
-// set adds what the options say to the variables, which hold those that have an option of
-// their own.
+// set adds what the options say to the variables, which hold those that have an option of their
+// own.
 func (o *Options) set(variables map[string]any) error {
 	for name, v := range o.Variables {
 		if _, taken := variables[name]; taken || name == "messages" {

@@ -45,8 +45,9 @@ func toolText(tools []*object) (string, error) {
 	return b.String(), nil
 }
 
-// renderWritten returns the prompt that a template without tools makes of messages, with the tools in the system's message.
-// Templates that have no system's message, or ignore it, get them in the first message of the user.
+// renderWritten returns the prompt that a template without tools makes of messages, with the tools
+// in the system's message. Templates that have no system's message, or ignore it, get them in the
+// first message of the user.
 func (t *chatTemplate) renderWritten(messages any, l *Literal, variables map[string]any, open string) (string, error) {
 	tools, _ := variables["tools"].([]*object)
 	told, err := toolText(tools)
@@ -80,7 +81,8 @@ func (t *chatTemplate) renderWritten(messages any, l *Literal, variables map[str
 	return "", failed
 }
 
-// tell adds a text to the message of the system, which may be a new one, or to the first one of the user.
+// tell adds a text to the message of the system, which may be a new one, or to the first one of the
+// user.
 func (c conversation) tell(told, role string) (conversation, error) {
 	at := 0
 	if role == "user" {
@@ -102,7 +104,8 @@ func (c conversation) tell(told, role string) (conversation, error) {
 	return c, nil
 }
 
-// written returns the messages with calls as texts of the assistant, and results as texts of the user.
+// written returns the messages with calls as texts of the assistant, and results as texts of the
+// user.
 func (c conversation) written() (conversation, error) {
 	var out conversation
 	result := false // the last message has results

@@ -20,8 +20,8 @@ func writtenPrompt(source string, messages any, o Options) (string, error) {
 
 const plainTemplate = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
 
-// TestWrittenTools: what models without tools are told, by templates that take a system's message, have none, ignore
-// it, or want the roles to take turns.
+// TestWrittenTools: what models without tools are told, by templates that take a system's message,
+// have none, ignore it, or want the roles to take turns.
 func TestWrittenTools(t *testing.T) {
 	t.Parallel()
 	const told = `You can call these tools:
@@ -68,7 +68,8 @@ func TestWrittenTools(t *testing.T) {
 	}
 }
 
-// TestWrittenConversation: calls and results come back as texts, roles take turns, and what is written is read again.
+// TestWrittenConversation: calls and results come back as texts, roles take turns, and what is
+// written is read again.
 func TestWrittenConversation(t *testing.T) {
 	t.Parallel()
 	messages := []Message{
@@ -97,8 +98,8 @@ func TestWrittenConversation(t *testing.T) {
 	}
 }
 
-// TestWrittenFormat: tools are never left out in silence. A template without a place for them has them written, with
-// whatever calls its vocabulary speaks of.
+// TestWrittenFormat: tools are never left out in silence. A template without a place for them has
+// them written, with whatever calls its vocabulary speaks of.
 func TestWrittenFormat(t *testing.T) {
 	t.Parallel()
 	words, err := tokenizer.Open("../../testdata/generate")

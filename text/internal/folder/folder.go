@@ -1,5 +1,5 @@
-// Package folder reads what pipelines are opened from: a model folder, its snapshot in the hub's cache, or a GGUF file in
-// place of a folder.
+// Package folder reads what pipelines are opened from: a model folder, its snapshot in the hub's
+// cache, or a GGUF file in place of a folder.
 package folder
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// FS returns the file system of a folder, or of the snapshot that refs/main of a
-// folder in the hub's cache names. That of a GGUF file is a [GGUF].
+// FS returns the file system of a folder, or of the snapshot that refs/main of a folder in the
+// hub's cache names. That of a GGUF file is a [GGUF].
 func FS(dir string) (fs.FS, error) {
 	path, folder, err := hub.Find(dir)
 	switch {

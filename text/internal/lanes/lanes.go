@@ -47,9 +47,10 @@ func (l *Lane) prompts() int {
 // Lanes are all replicas of a decoder.
 type Lanes []*Lane
 
-// For returns the lane for a prompt: the one with the fewest texts, and of several such lanes the one that had the fewest prompts. A lane
-// that had a prompt with the same beginning is preferred if it may keep keys and values for more than half of this prompt, and has
-// at most twice as many texts plus one.
+// For returns the lane for a prompt: the one with the fewest texts, and of several such lanes the
+// one that had the fewest prompts. A lane that had a prompt with the same beginning is preferred if
+// it may keep keys and values for more than half of this prompt, and has at most twice as many
+// texts plus one.
 func (all Lanes) For(prompt []int) *Lane {
 	if len(all) == 1 {
 		return all[0]

@@ -27,7 +27,8 @@ func two(t *testing.T) Lanes {
 	return all
 }
 
-// TestFor: a prompt goes to the replica with the fewest texts, or to the one that has its beginning.
+// TestFor: a prompt goes to the replica with the fewest texts, or to the one that has its
+// beginning.
 func TestFor(t *testing.T) {
 	all := two(t)
 	a, b := all[0], all[1]

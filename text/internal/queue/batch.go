@@ -47,11 +47,11 @@ func (q *Queue) takeBatch(r *Replica) *batch {
 	return b
 }
 
-// fill takes windows for a batch of at most room tokens; waiting is the number of calls that wait. It takes
-// them first from the call whose next window is due first, and then from other calls of its kind, the older
-// of two first. A window is due at its end: its length after the tokens that had been computed when its call
-// came. Short windows therefore go before long ones that came at about the same time, and no window waits
-// long. A page gives its longest windows first.
+// fill takes windows for a batch of at most room tokens; waiting is the number of calls that wait.
+// It takes them first from the call whose next window is due first, and then from other calls of
+// its kind, the older of two first. A window is due at its end: its length after the tokens that
+// had been computed when its call came. Short windows therefore go before long ones that came at
+// about the same time, and no window waits long. A page gives its longest windows first.
 func (q *Queue) fill(room, waiting int) []window {
 	q.turn++
 	var taken []window
@@ -100,8 +100,9 @@ func (b *batch) do(space func() *models.Workspace) {
 	b.compute(ws, b.windows)
 }
 
-// compute computes windows, and records the outcomes of their texts. If a batch of several calls fails, it
-// computes each call's windows separately, so that only calls whose own windows fail get an error.
+// compute computes windows, and records the outcomes of their texts. If a batch of several calls
+// fails, it computes each call's windows separately, so that only calls whose own windows fail get
+// an error.
 func (b *batch) compute(ws *models.Workspace, all []window) {
 	ended, err := run(ws, all)
 	if err == nil {
@@ -133,8 +134,9 @@ func (b *batch) settle() {
 	}
 }
 
-// run computes windows, and returns the outcome of each text that now has all its results, or failed. Every
-// result of the pipelines that share a queue passes here: a result that is not finite fails its text.
+// run computes windows, and returns the outcome of each text that now has all its results, or
+// failed. Every result of the pipelines that share a queue passes here: a result that is not finite
+// fails its text.
 func run(ws *models.Workspace, all []window) (ended []outcome, err error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(w window) bool { return w.call.over() })
 	if len(all) == 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Call is a call of a pipeline: its texts, how they are computed, and the function that takes their results.
+// Call is a call of a pipeline: its texts, how they are computed, and the function that takes their
+// results.
 type Call struct {
 	Size     int                                           // the number of texts
 	Text     func(i int) windows.Text                      // returns a text; not called after the call has ended
@@ -21,8 +22,8 @@ type Call struct {
 	Check    func(*Input) error                            // refuses a text; may be nil
 	Kind     int                                           // calls of a kind share batches
 	Compute  Computation
-	// Finish takes a text's results: one for each window, nil for windows without tokens. The workspace owns
-	// them. Several goroutines call it.
+	// Finish takes a text's results: one for each window, nil for windows without tokens. The
+	// workspace owns them. Several goroutines call it.
 	Finish func(in *Input, results [][]float32)
 
 	next     int        // the first text that no page has taken
@@ -40,11 +41,12 @@ type Call struct {
 	done     chan struct{} // closed when it ends
 }
 
-// Computation computes a batch and hands out the result of each of its windows, after the last
-// step that can fail. Results are valid only during the call of result.
+// Computation computes a batch and hands out the result of each of its windows, after the last step
+// that can fail. Results are valid only during the call of result.
 type Computation func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error
 
-// Begun returns, for a call that has ended, when the first batch with windows of it began; zero if there was no such batch.
+// Begun returns, for a call that has ended, when the first batch with windows of it began; zero if
+// there was no such batch.
 func (c *Call) Begun() time.Time { return c.begun }
 
 // over reports whether no caller waits for results.
@@ -62,7 +64,8 @@ type items struct {
 	done          chan struct{}
 }
 
-// Input is a text of a call with its windows: a long text has several, some of which may have no tokens.
+// Input is a text of a call with its windows: a long text has several, some of which may have no
+// tokens.
 type Input struct {
 	windows.Text
 	Number  int // in the call

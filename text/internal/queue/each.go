@@ -61,7 +61,8 @@ func (j *item) settle() {
 	}
 }
 
-// end prevents further items of the call from beginning, and tells the caller when no item is being computed.
+// end prevents further items of the call from beginning, and tells the caller when no item is being
+// computed.
 func (c *items) end(q *Queue) {
 	if i := slices.Index(q.items, c); i >= 0 {
 		q.items = slices.Delete(q.items, i, i+1)

@@ -14,8 +14,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestEach has items of several calls computed on two replicas, and expects each item once, and no more
-// threads of a replica than it has.
+// TestEach has items of several calls computed on two replicas, and expects each item once, and no
+// more threads of a replica than it has.
 func TestEach(t *testing.T) {
 	q := &Queue{Replicas: []*Replica{{Threads: 2}, {Threads: 1}}}
 	var calls sync.WaitGroup
@@ -53,8 +53,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachThreads counts the threads of the first items: if there are as many items as threads they have one
-// each, and those in excess go first, on several threads.
+// TestEachThreads counts the threads of the first items: if there are as many items as threads they
+// have one each, and those in excess go first, on several threads.
 func TestEachThreads(t *testing.T) {
 	for _, c := range []struct {
 		replicas, items int // of two threads
@@ -102,7 +102,8 @@ func TestEachThreads(t *testing.T) {
 	}
 }
 
-// TestEachFails has items fail: the error of the first one counts, whichever ends first, and later items do not begin.
+// TestEachFails has items fail: the error of the first one counts, whichever ends first, and later
+// items do not begin.
 func TestEachFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &Queue{Replicas: []*Replica{{Threads: 3}}}

@@ -27,8 +27,8 @@ type page struct {
 	err      error
 }
 
-// wanting returns the call whose texts are to be tokenised next, or nil. It is the call that is
-// due first, if the next batch has room for more of it, or if too few tokens wait.
+// wanting returns the call whose texts are to be tokenised next, or nil. It is the call that is due
+// first, if the next batch has room for more of it, or if too few tokens wait.
 func (q *Queue) wanting() *Call {
 	var idle, any *Call // due first of the calls with texts left: of those without a page in progress, and of all
 	for _, c := range q.calls {
@@ -59,12 +59,13 @@ func (q *Queue) wanting() *Call {
 	return nil
 }
 
-// shortPage is the least number of bytes of a page's texts, if there are that many: a fraction of a millisecond.
+// shortPage is the least number of bytes of a page's texts, if there are that many: a fraction of a
+// millisecond.
 const shortPage = 1 << 12
 
-// takePage takes a call's next texts. If enough tokens wait, they belong to other calls, and it takes few
-// texts: otherwise many calls would have many tokens waiting. It takes at most each thread's share of the
-// texts, unless that is small.
+// takePage takes a call's next texts. If enough tokens wait, they belong to other calls, and it
+// takes few texts: otherwise many calls would have many tokens waiting. It takes at most each
+// thread's share of the texts, unless that is small.
 func (q *Queue) takePage(r *Replica, c *Call) *page {
 	most, longest := max(1<<16, 32*q.BatchTokens), math.MaxInt // bytes of a page; bytes of a text that count
 	if q.ready >= q.enough() {
@@ -140,8 +141,8 @@ func (p *page) settle() {
 	}
 }
 
-// add makes a page's windows wait. If few windows of the call wait, they become one page with the new ones,
-// so that the longest of all go first.
+// add makes a page's windows wait. If few windows of the call wait, they become one page with the
+// new ones, so that the longest of all go first.
 func (c *Call) add(p *page) {
 	last := len(c.pages) - 1
 	if last < 0 || c.ready+p.tokens > p.queue.enough() {

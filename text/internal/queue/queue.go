@@ -1,14 +1,15 @@
 // Package queue shares a pipeline's threads and batches between its calls.
 //
-// A text takes these steps. [Queue.Do] adds its [Call] to the calls in progress (work.go). A goroutine takes
-// the next texts of the call as a page, and makes windows of tokens of them, which then wait in the call
-// (page.go). A goroutine takes windows of all calls of a kind as a batch, computes them, and passes each
-// result to its text; a text that has all its results goes to the call's Finish (batch.go). With its last
-// text, or with an error, the call ends, and Do returns (queue.go). [Queue.Each] computes inputs that are
-// neither tokenised nor put into batches, such as images (each.go), also on replicas (replica.go).
+// A text takes these steps. [Queue.Do] adds its [Call] to the calls in progress (work.go). A
+// goroutine takes the next texts of the call as a page, and makes windows of tokens of them, which
+// then wait in the call (page.go). A goroutine takes windows of all calls of a kind as a batch,
+// computes them, and passes each result to its text; a text that has all its results goes to the
+// call's Finish (batch.go). With its last text, or with an error, the call ends, and Do returns
+// (queue.go). [Queue.Each] computes inputs that are neither tokenised nor put into batches, such as
+// images (each.go), also on replicas (replica.go).
 //
-// Texts are tokenised only as far ahead as needed to keep the computation busy. A call whose context is
-// cancelled returns immediately. A text that fails makes only its own call fail.
+// Texts are tokenised only as far ahead as needed to keep the computation busy. A call whose
+// context is cancelled returns immediately. A text that fails makes only its own call fail.
 package queue
 
 import (
@@ -85,7 +86,8 @@ func (q *Queue) used() (n int) {
 	return n
 }
 
-// idlest returns the replica with the most free threads, the first of several; nil if no thread is free.
+// idlest returns the replica with the most free threads, the first of several; nil if no thread is
+// free.
 func (q *Queue) idlest() (best *Replica) {
 	free := 0
 	for _, r := range q.Replicas {
@@ -96,8 +98,7 @@ func (q *Queue) idlest() (best *Replica) {
 	return best
 }
 
-// finished counts texts of a call that have their results, and ends the call
-// with the last.
+// finished counts texts of a call that have their results, and ends the call with the last.
 func (q *Queue) finished(c *Call, texts int) {
 	if c.left -= texts; c.left == 0 {
 		q.end(c)

@@ -15,7 +15,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// gate is a queue whose computation waits for permission before each batch and records the contents of the batch.
+// gate is a queue whose computation waits for permission before each batch and records the contents
+// of the batch.
 type gate struct {
 	*Queue
 	splitter windows.Splitter
@@ -84,8 +85,8 @@ type served struct {
 	panic   any
 }
 
-// start starts a call with texts of the given numbers of words, which have two tokens more, and waits until
-// it is in the queue.
+// start starts a call with texts of the given numbers of words, which have two tokens more, and
+// waits until it is in the queue.
 func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served {
 	ended := make(chan served, 1)
 	results := make([]float32, len(words))
@@ -209,8 +210,8 @@ func TestQueueShares(t *testing.T) {
 	}
 }
 
-// TestQueueCancel cancels a call during the computation of one of its batches: the call returns, its
-// other windows are never computed, and those of another call are.
+// TestQueueCancel cancels a call during the computation of one of its batches: the call returns,
+// its other windows are never computed, and those of another call are.
 func TestQueueCancel(t *testing.T) {
 	g := newGate(t, 1, 100)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -268,8 +269,8 @@ func TestQueueFails(t *testing.T) {
 	}
 }
 
-// TestQueueThreads counts the threads of batches: with enough texts for all threads they have one each, fewer
-// texts share them.
+// TestQueueThreads counts the threads of batches: with enough texts for all threads they have one
+// each, fewer texts share them.
 func TestQueueThreads(t *testing.T) {
 	for _, c := range []struct{ threads, texts, want int }{{1, 1, 1}, {1, 90, 1}, {2, 1, 2}, {2, 40, 1}, {4, 80, 1}, {4, 8, 1}, {4, 4, 2}, {4, 1, 4}} {
 		g := newGate(t, c.threads, 100)
@@ -306,7 +307,8 @@ func TestQueueThreads(t *testing.T) {
 	}
 }
 
-// TestQueueAhead checks the limits on waiting tokens, and on texts that are tokenised for a cancelled call.
+// TestQueueAhead checks the limits on waiting tokens, and on texts that are tokenised for a
+// cancelled call.
 func TestQueueAhead(t *testing.T) {
 	g := newGate(t, 2, 100)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -339,8 +341,8 @@ func TestQueueAhead(t *testing.T) {
 	g.leave <- nil
 }
 
-// TestQueueOrder: batches of several calls are small, and larger the more tokens wait. Short texts go before
-// long ones that came at about the same time, but not before those that came long ago.
+// TestQueueOrder: batches of several calls are small, and larger the more tokens wait. Short texts
+// go before long ones that came at about the same time, but not before those that came long ago.
 func TestQueueOrder(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t, 1, 2048)

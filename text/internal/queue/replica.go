@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// Replica is a copy of the execution. All replicas of a queue take work from it when they have free threads.
-// A batch runs on threads of one replica.
+// Replica is a copy of the execution. All replicas of a queue take work from it when they have free
+// threads. A batch runs on threads of one replica.
 type Replica struct {
 	Threads int
 	CPUs    []int // CPUs to which its goroutines are bound while they work; nil: not bound

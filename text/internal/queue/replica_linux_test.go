@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/text/internal/windows"
 )
 
-// TestReplicas has a call computed on two replicas, each bound to a CPU: both work, on their CPU, with
-// workspaces that the other one never uses, and the sum of their counts is the call's. The caller's goroutine
-// is not bound.
+// TestReplicas has a call computed on two replicas, each bound to a CPU: both work, on their CPU,
+// with workspaces that the other one never uses, and the sum of their counts is the call's. The
+// caller's goroutine is not bound.
 func TestReplicas(t *testing.T) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil || allowed.Count() < 2 {

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// TestSharedStreams: a thread gets its own batch when there are enough tokens, and the batch is larger the
-// more tokens wait.
+// TestSharedStreams: a thread gets its own batch when there are enough tokens, and the batch is
+// larger the more tokens wait.
 func TestSharedStreams(t *testing.T) {
 	for _, c := range []struct{ threads, tokens, want, room int }{
 		{1, 1, 1, rows}, {1, 1000, 1, 250}, {1, 100_000, 1, 2048},
@@ -24,11 +24,12 @@ func TestSharedStreams(t *testing.T) {
 	}
 }
 
-// simulated returns what a call of windows takes with the queue's batches, by a model of their costs: the
-// time on all threads, in tokens that one thread computes in that time, and the largest number of tokens that
-// are computed at the same time. A batch costs each of its threads overhead tokens more than it has, and
-// threads that share products gain less the more there are. A transformer of six layers in int8 took 2.5
-// times less time for a text of 256 tokens on 4 threads, and 4.0 times less on 16.
+// simulated returns what a call of windows takes with the queue's batches, by a model of their
+// costs: the time on all threads, in tokens that one thread computes in that time, and the largest
+// number of tokens that are computed at the same time. A batch costs each of its threads overhead
+// tokens more than it has, and threads that share products gain less the more there are. A
+// transformer of six layers in int8 took 2.5 times less time for a text of 256 tokens on 4 threads,
+// and 4.0 times less on 16.
 func simulated(threads int, lengths []int) (span float64, most int) {
 	const overhead = 4
 	r := &Replica{Threads: threads}
@@ -67,8 +68,8 @@ func simulated(threads int, lengths []int) (span float64, most int) {
 	return span, most
 }
 
-// TestStreamsEndTogether computes the calls of one caller with the model: with many texts the threads are
-// busy to the end, and with few texts no simpler way is faster.
+// TestStreamsEndTogether computes the calls of one caller with the model: with many texts the
+// threads are busy to the end, and with few texts no simpler way is faster.
 func TestStreamsEndTogether(t *testing.T) {
 	mixed := make([]int, 256)
 	for i := range mixed {

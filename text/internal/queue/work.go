@@ -33,10 +33,11 @@ func (q *Queue) Do(ctx context.Context, c *Call) error {
 	return c.err
 }
 
-// Each calls compute for each of n items, with a workspace and its threads. If there are as many items as threads, items are
-// computed side by side, each on one thread; if there are fewer, each has more threads. Items of several calls share the threads.
-// Each returns when no item is being computed: with the error of the first item that failed and its number, or with the error
-// of ctx, after which no item begins. Each passes a panic of compute to its caller.
+// Each calls compute for each of n items, with a workspace and its threads. If there are as many
+// items as threads, items are computed side by side, each on one thread; if there are fewer, each
+// has more threads. Items of several calls share the threads. Each returns when no item is being
+// computed: with the error of the first item that failed and its number, or with the error of ctx,
+// after which no item begins. Each passes a panic of compute to its caller.
 func (q *Queue) Each(ctx context.Context, n int, compute func(ws *models.Workspace, i int) error) (at int, err error) {
 	if err := context.Cause(ctx); err != nil || n == 0 {
 		return 0, err
@@ -63,7 +64,8 @@ func (q *Queue) Each(ctx context.Context, n int, compute func(ws *models.Workspa
 	return c.at, c.err
 }
 
-// job is a part of the work: a page, a batch or an item. It is taken and settled under the queue's lock, and done without it.
+// job is a part of the work: a page, a batch or an item. It is taken and settled under the queue's
+// lock, and done without it.
 type job interface {
 	do(space func() *models.Workspace)
 	settle()
@@ -105,7 +107,8 @@ func (q *Queue) work(r *Replica, j job) {
 // shortTexts is the number of bytes of texts being tokenised for which a batch waits: milliseconds.
 const shortTexts = 1 << 17
 
-// take returns the next job of a replica, or nil: an item, or a page if tokens are wanted, or a batch.
+// take returns the next job of a replica, or nil: an item, or a page if tokens are wanted, or a
+// batch.
 func (q *Queue) take(r *Replica) job {
 	if r.used == r.Threads {
 		return nil

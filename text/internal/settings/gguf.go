@@ -13,8 +13,8 @@ import (
 // samplingKeys is the prefix of keys of a GGUF file that say how to choose tokens.
 const samplingKeys = "general.sampling."
 
-// readGGUF reads what a GGUF file says about generating. As in llama.cpp, options that it does not state have llama.cpp's defaults if it states
-// others.
+// readGGUF reads what a GGUF file says about generating. As in llama.cpp, options that it does not
+// state have llama.cpp's defaults if it states others.
 func readGGUF(path string, vocab int, warn func(warning string)) (*Settings, error) {
 	s := &Settings{File: path}
 	f, err := gguf.Open(path)
@@ -72,7 +72,8 @@ func readGGUF(path string, vocab int, warn func(warning string)) (*Settings, err
 	return s, s.check(vocab)
 }
 
-// states reports whether a GGUF file has a key about sampling. Then the keys are where the settings are from.
+// states reports whether a GGUF file has a key about sampling. Then the keys are where the settings
+// are from.
 func (s *Settings) states(f *gguf.File, name string) bool {
 	_, ok := f.Value(samplingKeys + name)
 	if ok {

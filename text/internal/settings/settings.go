@@ -21,8 +21,8 @@ import (
 	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
-// Settings is generation_config.json, or without one those fields of config.json. A field
-// that transformers' generate acts on is applied as there, or an error that names it.
+// Settings is generation_config.json, or without one those fields of config.json. A field that
+// transformers' generate acts on is applied as there, or an error that names it.
 type Settings struct {
 	File string `json:"-"` // that it was read from
 	From string `json:"-"` // the file, or the keys of a GGUF file, that say how tokens are chosen; "" if nothing does
@@ -82,8 +82,8 @@ func (b *bias) UnmarshalJSON(data []byte) error {
 	return errors.Join(pyjson.Unmarshal(pair[0], &b.Tokens), pyjson.Unmarshal(pair[1], &b.Bias))
 }
 
-// refused are fields of generation that are not supported, with the values besides null
-// that ask for nothing; those of sampling matter if the folder samples.
+// refused are fields of generation that are not supported, with the values besides null that ask
+// for nothing; those of sampling matter if the folder samples.
 var (
 	refused = map[string][]string{
 		"num_return_sequences": {"1"}, "num_beam_groups": {"1"}, "diversity_penalty": {"0", "0.0"}, "penalty_alpha": {"0", "0.0"}, "guidance_scale": {"1", "1.0"},
@@ -159,9 +159,10 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 	return s, s.check(vocab)
 }
 
-// idle are fields of generation_config.json without effect on which tokens are chosen here: what generate returns, how it keeps
-// its past and makes proposals, tokens that models.Open reads, and of Whisper the fields for the times of words, and the threshold above which
-// generate tries the next temperature: a folder has no temperatures.
+// idle are fields of generation_config.json without effect on which tokens are chosen here: what
+// generate returns, how it keeps its past and makes proposals, tokens that models.Open reads, and
+// of Whisper the fields for the times of words, and the threshold above which generate tries the
+// next temperature: a folder has no temperatures.
 var idle = []string{
 	"transformers_version", "use_cache", "output_attentions", "output_hidden_states", "output_logits", "output_scores", "return_dict_in_generate",
 	"assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight", "assistant_lookbehind", "is_assistant", "max_matching_ngram_size", "num_assistant_tokens",
@@ -301,7 +302,8 @@ func given(p *int) []int {
 // Unforced stands for a token that is not forced.
 const Unforced = -1
 
-// ForcedTokens returns the tokens that forced_decoder_ids has after the first one of the prompt, Unforced for null.
+// ForcedTokens returns the tokens that forced_decoder_ids has after the first one of the prompt,
+// Unforced for null.
 func (s *Settings) ForcedTokens() (tokens []int, err error) {
 	if len(s.Forced) == 0 || s.Forced[0][0] == nil || *s.Forced[0][0] != 1 {
 		return nil, nil // transformers acts only on those that begin there
@@ -331,7 +333,8 @@ func Or[T any](p *T, without T) T {
 	return *p
 }
 
-// Rules are those for a text. source is what an encoder got, or without one the prompt; nil for sound.
+// Rules are those for a text. source is what an encoder got, or without one the prompt; nil for
+// sound.
 func (s *Settings) Rules(eos, source []int) *generation.Rules {
 	r := &generation.Rules{
 		EncoderRepetitionPenalty: Or(s.EncoderRep, 0), RepetitionPenalty: Or(s.Repetition, 0), NoRepeatNgram: s.Ngram, EncoderNoRepeatNgram: s.EncNgram,

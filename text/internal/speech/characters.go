@@ -44,7 +44,8 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return pyjson.Unmarshal(data, (*string)(c))
 }
 
-// Characters reads the vocabulary of a folder whose model has characters, and logits for so many of them.
+// Characters reads the vocabulary of a folder whose model has characters, and logits for so many of
+// them.
 func (f Folder) Characters(audio models.AudioEncoder, logits int) (*Characters, error) {
 	const vocabulary, settings = "vocab.json", "tokenizer_config.json"
 	var raw map[string]json.RawMessage
@@ -108,7 +109,8 @@ func (f Folder) Characters(audio models.AudioEncoder, logits int) (*Characters, 
 	return c, nil
 }
 
-// Features is what the model takes of samples, and the number of its frames: the samples themselves.
+// Features is what the model takes of samples, and the number of its frames: the samples
+// themselves.
 func (c *Characters) Features(samples []float32) ([]float32, int, error) {
 	if c.Normalize {
 		samples = standardized(samples)
@@ -160,8 +162,9 @@ func (c *Characters) Write(all []Segment) string {
 	return text
 }
 
-// Complete returns the characters of words that end before the last space. Their text is the same whatever comes next. With cleanUp
-// there are no such characters, since Write then changes words depending on what follows them.
+// Complete returns the characters of words that end before the last space. Their text is the same
+// whatever comes next. With cleanUp there are no such characters, since Write then changes words
+// depending on what follows them.
 func (c *Characters) Complete(all []Segment) []Segment {
 	for i := len(all) - 1; i > 0 && !c.cleanUp; i-- {
 		if all[i].Text == c.space {

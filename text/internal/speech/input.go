@@ -1,5 +1,5 @@
-// Package speech has the parts that only models of speech need: how samples become their input, the characters that models of CTC
-// hear, and the timestamps that Whisper writes.
+// Package speech has the parts that only models of speech need: how samples become their input, the
+// characters that models of CTC hear, and the timestamps that Whisper writes.
 package speech
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
-// File has the fields of the classes of feature extractors, which say how samples become the input of a model.
+// File has the fields of the classes of feature extractors, which say how samples become the input
+// of a model.
 const File = "preprocessor_config.json"
 
 // A Folder is a model's folder, and Warn is called with its warnings.
@@ -60,7 +61,8 @@ type normalized struct {
 	PreEmphasis float64 `json:"preemphasis"`
 }
 
-// check returns the error of a field that says something else than what models.NormalizedLogMel computes, for a model that takes so many bins.
+// check returns the error of a field that says something else than what models.NormalizedLogMel
+// computes, for a model that takes so many bins.
 func (s *normalized) check(bins int) error {
 	if err := wants([]size{{"sampling_rate", s.Rate, models.SampleRate}, {"hop_length", s.Hop, models.SpectrogramHop}, {"n_fft", s.FFT, 512}, {"win_length", s.Window, 400}, {"feature_size", s.Bins, bins}}); err != nil {
 		return err
@@ -87,15 +89,17 @@ func wants(sizes []size) error {
 	return nil
 }
 
-// idle are the fields without effect, by class. Whisper's encoder takes no mask, and the last three follow from other fields.
-// wav2vec 2.0 and Parakeet get the samples of one text at a time, which need no padding.
+// idle are the fields without effect, by class. Whisper's encoder takes no mask, and the last three
+// follow from other fields. wav2vec 2.0 and Parakeet get the samples of one text at a time, which
+// need no padding.
 var idle = map[string][]string{
 	"WhisperFeatureExtractor":  {"processor_class", "return_attention_mask", "n_samples", "nb_max_frames", "mel_filters"},
 	"Wav2Vec2FeatureExtractor": {"processor_class", "return_attention_mask", "padding_side", "padding_value"},
 	"ParakeetFeatureExtractor": {"processor_class", "return_attention_mask", "padding_side", "padding_value"},
 }
 
-// read fills into, a pointer to Spectrograms, waves or normalized, which has the class's defaults, from the file, if there is one.
+// read fills into, a pointer to Spectrograms, waves or normalized, which has the class's defaults,
+// from the file, if there is one.
 func (f Folder) read(class string, into any) error {
 	data, err := regular.ReadFile(f.FS, File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +132,8 @@ func (f Folder) read(class string, into any) error {
 	return nil
 }
 
-// Spectrograms reads how the samples of a model such as Whisper become spectrograms of so many mel bins.
+// Spectrograms reads how the samples of a model such as Whisper become spectrograms of so many mel
+// bins.
 func (f Folder) Spectrograms(bins int) (Spectrograms, error) {
 	s := Spectrograms{Seconds: 30, Rate: models.SampleRate, Bins: bins, Hop: models.SpectrogramHop, FFT: 400}
 	if err := f.read("WhisperFeatureExtractor", &s); err != nil {

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// LanguageCode returns the code of a language that transformers' Whisper knows by its English name, such as "en" for "English", and other
-// names in lower case without the marks of a token: "<|en|>" becomes "en".
+// LanguageCode returns the code of a language that transformers' Whisper knows by its English name,
+// such as "en" for "English", and other names in lower case without the marks of a token: "<|en|>"
+// becomes "en".
 func LanguageCode(name string) string {
 	name = strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(name), "<|"), "|>")
 	if code, ok := languages()[name]; ok {
@@ -17,7 +18,8 @@ func LanguageCode(name string) string {
 	return name
 }
 
-// languages has the codes of languages by name, as tokenization_whisper.py of transformers 5.24.0 has them.
+// languages has the codes of languages by name, as tokenization_whisper.py of transformers 5.24.0
+// has them.
 var languages = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"afrikaans": "af", "albanian": "sq", "amharic": "am", "arabic": "ar", "armenian": "hy", "assamese": "as", "azerbaijani": "az",

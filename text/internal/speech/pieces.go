@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Pieces reads the tokens that a model such as Parakeet has heard, as transformers' ParakeetProcessor does.
+// Pieces reads the tokens that a model such as Parakeet has heard, as transformers'
+// ParakeetProcessor does.
 type Pieces struct {
 	bins      int // of the spectrograms that the model takes
 	tokenizer *tokenizer.Tokenizer
@@ -22,7 +23,8 @@ type Pieces struct {
 // mostSeconds is the longest window, which is what published models of 5000 positions have.
 const mostSeconds = 400
 
-// Pieces reads how the samples of a folder's model become spectrograms. The token blank is not written.
+// Pieces reads how the samples of a folder's model become spectrograms. The token blank is not
+// written.
 func (f Folder) Pieces(audio models.AudioEncoder, t *tokenizer.Tokenizer, blank int) (*Pieces, error) {
 	s := normalized{Rate: models.SampleRate, Bins: audio.Features(), Hop: models.SpectrogramHop, FFT: 512, Window: 400, PreEmphasis: 0.97}
 	if err := f.read("ParakeetFeatureExtractor", &s); err != nil {
@@ -46,7 +48,8 @@ func (f Folder) Pieces(audio models.AudioEncoder, t *tokenizer.Tokenizer, blank 
 	return p, nil
 }
 
-// Features returns the spectrogram of samples that the model takes, [bins, frames], and the number of its frames.
+// Features returns the spectrogram of samples that the model takes, [bins, frames], and the number
+// of its frames.
 func (p *Pieces) Features(samples []float32) ([]float32, int, error) {
 	features, err := models.NormalizedLogMel(samples, p.bins)
 	return features, len(features) / p.bins, err
@@ -78,8 +81,8 @@ func (h *HeardPieces) Add(token int) {
 	}
 }
 
-// Say adds a token that is said from a hidden state on, for a number of them. A token without text of its own, such as the first byte
-// of a character, is part of the one after it.
+// Say adds a token that is said from a hidden state on, for a number of them. A token without text
+// of its own, such as the first byte of a character, is part of the one after it.
 func (h *HeardPieces) Say(token, row, rows int) {
 	h.rows, h.wrote = row+rows, false
 	if token == h.blank {
@@ -109,7 +112,8 @@ func (p *Pieces) Write(all []Segment) string {
 	return b.String()
 }
 
-// Complete returns the pieces of words that end before the last space, whose text is the same whatever comes next.
+// Complete returns the pieces of words that end before the last space, whose text is the same
+// whatever comes next.
 func (p *Pieces) Complete(all []Segment) []Segment {
 	for i := len(all) - 1; i > 0; i-- {
 		if strings.HasPrefix(all[i].Text, " ") {

@@ -1,6 +1,7 @@
 package speech
 
-// A Script is how a model writes down what it hears, hidden state by hidden state, in characters or in pieces of words.
+// A Script is how a model writes down what it hears, hidden state by hidden state, in characters or
+// in pieces of words.
 type Script interface {
 	// Features is what the model takes of samples, [features, frames], and the number of frames.
 	Features(samples []float32) ([]float32, int, error)

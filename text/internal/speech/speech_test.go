@@ -29,7 +29,8 @@ func TestWindowsWithCleanUp(t *testing.T) {
 	}
 }
 
-// TestWindowsRefused: windows do not fit convolutions that leave no hidden states to them, or whose last ones hear beyond the stride.
+// TestWindowsRefused: windows do not fit convolutions that leave no hidden states to them, or whose
+// last ones hear beyond the stride.
 func TestWindowsRefused(t *testing.T) {
 	t.Parallel()
 	for _, step := range []int{0, -1, 1 << 20, math.MaxInt} {
@@ -74,7 +75,8 @@ func TestTimestampRules(t *testing.T) {
 	}
 }
 
-// TestPiecesEnd: what a stream of text holds at the end of the sound is said where the last token ended.
+// TestPiecesEnd: what a stream of text holds at the end of the sound is said where the last token
+// ended.
 func TestPiecesEnd(t *testing.T) {
 	t.Parallel()
 	half := `{"model": {"type": "BPE", "vocab": {"a": 0, "Ã": 1}, "merges": []}, "decoder": {"type": "ByteLevel"}}` // Ã is the first byte of a character

@@ -10,7 +10,8 @@ import (
 type Stretches interface {
 	// Next returns how many of the samples the model hears next, at least 1 and at most all.
 	Next(samples []float32) int
-	// Features returns the model's input for a stretch, [features, frames], and the number of frames.
+	// Features returns the model's input for a stretch, [features, frames], and the number of
+	// frames.
 	Features(stretch []float32) ([]float32, int, error)
 	// Tokens returns the most tokens for a stretch of so many samples; 0: no limit.
 	Tokens(samples int) int
@@ -21,7 +22,8 @@ type Stretches interface {
 // Frames returns the number of frames that the model hears at once.
 func (s Spectrograms) Frames() int { return s.Seconds * FramesPerSecond }
 
-// Next returns as many samples as the model hears at once. Those of less than a frame more count, as in transformers' pipeline.
+// Next returns as many samples as the model hears at once. Those of less than a frame more count,
+// as in transformers' pipeline.
 func (s Spectrograms) Next(samples []float32) int {
 	if len(samples)/models.SpectrogramHop <= s.Frames() {
 		return len(samples)
@@ -29,7 +31,8 @@ func (s Spectrograms) Next(samples []float32) int {
 	return s.Seconds * models.SampleRate
 }
 
-// Features returns the log-mel spectrogram of a stretch. A stretch that is shorter than what the model hears at once is padded with silence.
+// Features returns the log-mel spectrogram of a stretch. A stretch that is shorter than what the
+// model hears at once is padded with silence.
 func (s Spectrograms) Features(stretch []float32) ([]float32, int, error) {
 	if n := s.Seconds * models.SampleRate; len(stretch) < n {
 		stretch = append(make([]float32, 0, n), stretch...)[:n]
@@ -53,7 +56,8 @@ func (f Folder) Waves() (Waves, error) {
 	return Waves{w.Normalize.Value}, err
 }
 
-// Sound that is longer than Moonshine was trained on is cut where it is quietest, between the two times after which a stretch may end.
+// Sound that is longer than Moonshine was trained on is cut where it is quietest, between the two
+// times after which a stretch may end.
 const (
 	stretchMost  = windowSeconds * models.SampleRate
 	stretchLeast = stretchMost - 6*models.SampleRate
@@ -62,7 +66,8 @@ const (
 	quietSteps   = 10
 )
 
-// Next returns the length of all samples if they are few, else that up to the middle of the quietest tenth of a second in which a stretch may end.
+// Next returns the length of all samples if they are few, else that up to the middle of the
+// quietest tenth of a second in which a stretch may end.
 func (w Waves) Next(samples []float32) int {
 	if len(samples) <= stretchMost {
 		return len(samples)
@@ -95,8 +100,8 @@ func (w Waves) Features(stretch []float32) ([]float32, int, error) {
 	return stretch, len(stretch), nil
 }
 
-// Tokens allows six and a half tokens a second, including the first token of the decoder, as Moonshine's authors recommend, so that a model
-// that repeats itself ends. It returns at least 1.
+// Tokens allows six and a half tokens a second, including the first token of the decoder, as
+// Moonshine's authors recommend, so that a model that repeats itself ends. It returns at least 1.
 func (w Waves) Tokens(samples int) int { return max(samples*13/(2*models.SampleRate)-1, 1) }
 
 // Space returns a space, because there is no space before the first word of a text.

@@ -26,8 +26,8 @@ type Part struct {
 	Tokens     []int // with timestamps
 }
 
-// A Splitter takes the tokens that Whisper writes about a window of sound one by one, and splits them into parts. A part ends where two
-// timestamps follow each other.
+// A Splitter takes the tokens that Whisper writes about a window of sound one by one, and splits
+// them into parts. A part ends where two timestamps follow each other.
 type Splitter struct {
 	First  int // the token of 0 seconds; those from it on are timestamps
 	Frames int // of the window that are sound
@@ -45,9 +45,10 @@ func (s *Splitter) Add(token int) (part Part, ok bool) {
 	return s.part(last), true
 }
 
-// End returns what is left when there are no more tokens, and after how many frames the next window begins: after the window if nothing was
-// said after its last timestamp, or there are no two timestamps that follow each other, else at the end of the last part. What was said after
-// them belongs to the next window.
+// End returns what is left when there are no more tokens, and after how many frames the next window
+// begins: after the window if nothing was said after its last timestamp, or there are no two
+// timestamps that follow each other, else at the end of the last part. What was said after them
+// belongs to the next window.
 func (s *Splitter) End() (part Part, ok bool, next int) {
 	last := len(s.tokens) - 1
 	if s.from > 0 {
@@ -82,15 +83,16 @@ func (s *Splitter) seconds(i int) float64 {
 	return float64(s.tokens[i]-s.First) * framesPerTime / FramesPerSecond
 }
 
-// Timestamps are the rules by which Whisper writes times: in pairs, at the beginning and at the end of a segment, none
-// before the last one, and where they are together more likely than any text.
+// Timestamps are the rules by which Whisper writes times: in pairs, at the beginning and at the end
+// of a segment, none before the last one, and where they are together more likely than any text.
 type Timestamps struct {
 	First, Prompt int  // the token of 0 seconds; tokens before what is written
 	Most          *int // the latest time to begin with, as an index; nil: any
 	End           int  // the token that ends the text
 }
 
-// Hide takes out of scores, logits or log probabilities, what may not come after tokens. Other rules come before it.
+// Hide takes out of scores, logits or log probabilities, what may not come after tokens. Other
+// rules come before it.
 func (r *Timestamps) Hide(scores []float32, tokens []int) {
 	inf := float32(math.Inf(-1))
 	forbid := func(from, to int) {

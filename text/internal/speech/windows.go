@@ -4,15 +4,17 @@ package speech
 
 import "github.com/avoformer/avoformer/models"
 
-// A model of CTC attends from each hidden state to all of them, so that time grows with the square of what it hears at
-// once. Windows of models that take samples have the length of Whisper's, and the strides that transformers' pipeline has without
-// stride_length_s: a sixth of a window. Strides of longer windows are as long.
+// A model of CTC attends from each hidden state to all of them, so that time grows with the square
+// of what it hears at once. Windows of models that take samples have the length of Whisper's, and
+// the strides that transformers' pipeline has without stride_length_s: a sixth of a window. Strides
+// of longer windows are as long.
 const (
 	windowSeconds = 30
 	strideSeconds = 5
 )
 
-// windows says how long sound is divided. All are whole numbers of the samples from one hidden state to the next.
+// windows says how long sound is divided. All are whole numbers of the samples from one hidden
+// state to the next.
 type windows struct {
 	rows   func(samples int) int // hidden states of a number of samples
 	step   int                   // samples from one hidden state to the next
@@ -20,7 +22,8 @@ type windows struct {
 	stride int                   // samples at each end of a window whose hidden states are dropped
 }
 
-// windowsOf returns the windows of a length in samples of a model with a hidden state every step samples, and as many of samples as rows says.
+// windowsOf returns the windows of a length in samples of a model with a hidden state every step
+// samples, and as many of samples as rows says.
 func windowsOf(step, length int, rows func(samples int) int) windows {
 	w := windows{rows: rows, step: step}
 	if step > 0 {
@@ -33,8 +36,8 @@ func windowsOf(step, length int, rows func(samples int) int) windows {
 // whole returns the multiple of step that is next to a number of samples.
 func whole(samples, step int) int { return (samples + step/2) / step * step }
 
-// fit reports whether windows leave hidden states, and miss none: the last ones of a window hear beyond its end, which must be no
-// more than the stride.
+// fit reports whether windows leave hidden states, and miss none: the last ones of a window hear
+// beyond its end, which must be no more than the stride.
 func (w windows) fit() bool {
 	return w.stride > 0 && 2*w.stride < w.length && w.rows(w.length) >= (w.length-w.stride)/w.step
 }

@@ -15,8 +15,8 @@ type Stops struct {
 	Keep    bool // the text has the one that came
 }
 
-// A Stream turns tokens into text as soon as the text is certain. It holds back half a character, and
-// text that may be the beginning of a stop string.
+// A Stream turns tokens into text as soon as the text is certain. It holds back half a character,
+// and text that may be the beginning of a stop string.
 type Stream struct {
 	decoded *tokenizer.Stream
 	skip    func(token int) bool // tokens that have no text; nil: decoded knows
@@ -25,7 +25,8 @@ type Stream struct {
 	stopped string
 }
 
-// New returns a stream whose text ends before or with the first of the stop strings. Of special tokens, the text has only the markers.
+// New returns a stream whose text ends before or with the first of the stop strings. Of special
+// tokens, the text has only the markers.
 func New(t *tokenizer.Tokenizer, stop Stops, markers []string) *Stream {
 	if len(markers) == 0 {
 		return &Stream{decoded: t.Stream(true), stop: stop}
@@ -39,8 +40,8 @@ func New(t *tokenizer.Tokenizer, stop Stops, markers []string) *Stream {
 	}}
 }
 
-// Add takes the next token, and gives the text that it completes. It reports
-// whether a stop string came, at which the text ends.
+// Add takes the next token, and gives the text that it completes. It reports whether a stop string
+// came, at which the text ends.
 func (s *Stream) Add(token int) (text string, stopped bool) {
 	if s.skip != nil && s.skip(token) {
 		return "", false
@@ -62,7 +63,8 @@ func (s *Stream) Rest() string {
 	return text
 }
 
-// next returns the text that has not gone out, with a piece, or what of it comes before a stop string.
+// next returns the text that has not gone out, with a piece, or what of it comes before a stop
+// string.
 func (s *Stream) next(piece string) (text string, stopped bool) {
 	text = s.held + piece
 	first := len(text)

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// TestStreamStops streams random tokens with random stop strings, and finds what decoding all tokens
-// each time finds: the text up to the first stop string.
+// TestStreamStops streams random tokens with random stop strings, and finds what decoding all
+// tokens each time finds: the text up to the first stop string.
 func TestStreamStops(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, name := range []string{"gpt2", "llama-untied", "bert", "t5"} {

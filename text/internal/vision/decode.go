@@ -1,9 +1,9 @@
-// Package vision prepares images for vision models. It decodes, resizes, crops and normalizes them as
-// preprocessor_config.json says, and its pixels are the same as Pillow's.
+// Package vision prepares images for vision models. It decodes, resizes, crops and normalizes them
+// as preprocessor_config.json says, and its pixels are the same as Pillow's.
 //
-// decode.go lists the formats of files. jpeg.go, png.go, webp.go, gif.go and tiff.go decode as Pillow does where Go's
-// own decoders differ. pixels.go has the images that they make, resize.go Pillow's filters, and processor.go
-// the steps of a configuration.
+// decode.go lists the formats of files. jpeg.go, png.go, webp.go, gif.go and tiff.go decode as
+// Pillow does where Go's own decoders differ. pixels.go has the images that they make, resize.go
+// Pillow's filters, and processor.go the steps of a configuration.
 package vision
 
 import (
@@ -18,8 +18,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// MaxPixels is the default limit for the pixels of an image: a little more than phone cameras make. Decoding
-// that many takes 350 MB.
+// MaxPixels is the default limit for the pixels of an image: a little more than phone cameras make.
+// Decoding that many takes 350 MB.
 const MaxPixels = 50_000_000
 
 // PixelBytes is about what decoding takes for a pixel.
@@ -58,7 +58,8 @@ func Decode(data []byte, maxPixels int) (*RGB, error) {
 	return f.image(data)
 }
 
-// formatOf returns the format of a file of at most maxPixels pixels, and their number according to the header.
+// formatOf returns the format of a file of at most maxPixels pixels, and their number according to
+// the header.
 func formatOf(data []byte, maxPixels int) (f *format, pixels int, err error) {
 	for i := range formats {
 		f := &formats[i]

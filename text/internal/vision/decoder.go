@@ -2,8 +2,8 @@ package vision
 
 import "sync"
 
-// Decoder decodes files for several goroutines, which share its memory: images in use have at most MaxPixels
-// pixels in total, which is also the limit for a single image.
+// Decoder decodes files for several goroutines, which share its memory: images in use have at most
+// MaxPixels pixels in total, which is also the limit for a single image.
 type Decoder struct {
 	MaxPixels int
 
@@ -20,7 +20,8 @@ func NewDecoder(maxPixels int) *Decoder {
 	return d
 }
 
-// Use passes the image of a file to use, which must not keep it. It waits until there is room for the image.
+// Use passes the image of a file to use, which must not keep it. It waits until there is room for
+// the image.
 func (d *Decoder) Use(data []byte, use func(m *RGB) error) error {
 	f, pixels, err := formatOf(data, d.MaxPixels)
 	if err != nil {

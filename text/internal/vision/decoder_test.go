@@ -23,8 +23,9 @@ func greyPNG(t *testing.T, w, h int) []byte {
 	return b.Bytes()
 }
 
-// TestDecoder uses images on several goroutines: images in use at the same time have no more pixels than a
-// single one may have, small images are in use together, and images that fail release their room.
+// TestDecoder uses images on several goroutines: images in use at the same time have no more pixels
+// than a single one may have, small images are in use together, and images that fail release their
+// room.
 func TestDecoder(t *testing.T) {
 	d := NewDecoder(100)
 	small, large := greyPNG(t, 5, 8), greyPNG(t, 10, 10) // 40 and 100 pixels

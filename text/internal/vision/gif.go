@@ -106,8 +106,8 @@ func (b *gifBlocks) Read(p []byte) (n int, err error) {
 }
 
 // decodeGIF decodes the first image of a GIF file. As in Pillow, a transparent colour is an
-// ordinary colour, and fills the canvas around a smaller image; without one the first colour does. An
-// image that goes beyond the canvas makes it larger.
+// ordinary colour, and fills the canvas around a smaller image; without one the first colour does.
+// An image that goes beyond the canvas makes it larger.
 func decodeGIF(data []byte) (*RGB, error) {
 	g, err := readGIF(data)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Images that LFM2-VL reads: in the grid of tiles that is most like their shape, and as a whole in about their own.
+// Images that LFM2-VL reads: in the grid of tiles that is most like their shape, and as a whole in
+// about their own.
 
 package vision
 
@@ -31,7 +32,8 @@ func (g *grid) large(w, h int) bool {
 	return float64(area) > float64(g.mostTokens*g.side()*g.side())*g.tolerance
 }
 
-// wholeSize returns the size of an image as a whole: whole tokens, and not more or fewer than are allowed.
+// wholeSize returns the size of an image as a whole: whole tokens, and not more or fewer than are
+// allowed.
 func (g *grid) wholeSize(w, h int) (width, height int) {
 	side := g.side()
 	least, most := g.leastTokens*side*side, g.mostTokens*side*side
@@ -49,8 +51,8 @@ func (g *grid) wholeSize(w, h int) (width, height int) {
 	return width, height
 }
 
-// shape returns the numbers of columns and rows of tiles for an image: those whose ratio is nearest to the image's, and of several the last
-// one that does not have more than twice as many pixels.
+// shape returns the numbers of columns and rows of tiles for an image: those whose ratio is nearest
+// to the image's, and of several the last one that does not have more than twice as many pixels.
 func (g *grid) shape(w, h int) (columns, rows int) {
 	var all [][2]int // columns and rows
 	for x := 1; x <= g.mostTiles; x++ {

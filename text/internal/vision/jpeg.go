@@ -1,11 +1,11 @@
 // JPEG: the sequence of segments.
 //
-// Go's own decoder rounds the inverse transform differently from libjpeg, by up to three grey levels. The
-// preprocessing of models uses libjpeg. This decoder therefore transforms coefficients with libjpeg's
-// integers, and returns the same pixels.
+// Go's own decoder rounds the inverse transform differently from libjpeg, by up to three grey
+// levels. The preprocessing of models uses libjpeg. This decoder therefore transforms coefficients
+// with libjpeg's integers, and returns the same pixels.
 //
-// jpeg_segments.go reads the segments, jpeg_scan.go the coefficients, jpeg_smooth.go estimates those that the file
-// lacks, and jpeg_pixels.go computes the pixels.
+// jpeg_segments.go reads the segments, jpeg_scan.go the coefficients, jpeg_smooth.go estimates
+// those that the file lacks, and jpeg_pixels.go computes the pixels.
 //
 // Source: ITU-T T.81 (1992).
 

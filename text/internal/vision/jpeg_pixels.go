@@ -2,8 +2,8 @@
 
 package vision
 
-// The constants of Loeffler, Ligtenberg and Moschytz's transform ("Practical
-// fast 1-D DCT algorithms with 11 multiplications", 1989), times 2^13.
+// The constants of Loeffler, Ligtenberg and Moschytz's transform ("Practical fast 1-D DCT
+// algorithms with 11 multiplications", 1989), times 2^13.
 const (
 	fix0298 = 2446  // 0.298631336
 	fix0390 = 3196  // 0.390180644
@@ -19,9 +19,10 @@ const (
 	fix3072 = 25172 // 3.072711026
 )
 
-// transform is the inverse transform of 8 values that are stride apart: first
-// of columns, which keeps 2 bits after the point, then of rows, which removes them. Its values and some of its
-// sums have 16 bits, as in libjpeg-turbo's vector code, and wrap or are limited where a broken file has too large coefficients.
+// transform is the inverse transform of 8 values that are stride apart: first of columns, which
+// keeps 2 bits after the point, then of rows, which removes them. Its values and some of its sums
+// have 16 bits, as in libjpeg-turbo's vector code, and wrap or are limited where a broken file has
+// too large coefficients.
 func transform(x []int32, stride int, shift uint) {
 	at := func(i int) *int32 { return &x[i*stride] }
 	// The even part.
@@ -114,8 +115,7 @@ func (j *jpegFile) pixels() (*RGB, error) {
 	return out, nil
 }
 
-// coarse has the samples of a component that may have fewer samples than the image
-// has pixels.
+// coarse has the samples of a component that may have fewer samples than the image has pixels.
 type coarse struct {
 	samples      []uint8 // [.., stride]
 	stride, w, h int
@@ -134,8 +134,9 @@ func (j *jpegFile) coarse(c *component) (coarse, error) {
 	return p, nil
 }
 
-// colour converts three samples of a pixel to red, green and blue, or to 255 minus each of three inks. As in libjpeg, JFIF's
-// marker says more about three components than Adobe's, and Adobe's more than their names.
+// colour converts three samples of a pixel to red, green and blue, or to 255 minus each of three
+// inks. As in libjpeg, JFIF's marker says more about three components than Adobe's, and Adobe's
+// more than their names.
 func (j *jpegFile) colour() func(first, second, third int32) (r, g, b uint8) {
 	c := j.components
 	plain := j.adobe == 0 || j.adobe < 0 && c[0].id == 'R' && c[1].id == 'G' && c[2].id == 'B'
@@ -151,9 +152,8 @@ func (j *jpegFile) colour() func(first, second, third int32) (r, g, b uint8) {
 	return func(y, cb, cr int32) (r, g, b uint8) { return jfif(y, cb-128, cr-128) }
 }
 
-// upsampleRow sets dst to row y of a chroma plane of cw by ch samples: three
-// parts of the nearest sample and one part of the next, in each direction
-// that is coarser.
+// upsampleRow sets dst to row y of a chroma plane of cw by ch samples: three parts of the nearest
+// sample and one part of the next, in each direction that is coarser.
 func upsampleRow(dst []int32, plane []uint8, stride, cw, ch, y, across, down int) {
 	near := plane[y/down*stride:]
 	if across == 2 && cw <= 2 { // libjpeg repeats samples if there are so few

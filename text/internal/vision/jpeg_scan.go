@@ -115,9 +115,9 @@ func (c *component) learn(p pass, first bool) {
 	}
 }
 
-// units decodes the blocks of a scan: those of a single component in rows,
-// or of several components interleaved by their sampling factors. As in libjpeg, the
-// blocks after the end of the data stay as they were.
+// units decodes the blocks of a scan: those of a single component in rows, or of several components
+// interleaved by their sampling factors. As in libjpeg, the blocks after the end of the data stay
+// as they were.
 func (j *jpegFile) units(in []*component, p pass) error {
 	across, down, high := ceilDiv(j.w, 8*j.hMax), ceilDiv(j.h, 8*j.vMax), 1
 	if len(in) == 1 {
@@ -259,8 +259,8 @@ func (r *bits) refine(t *huffman, block []int16, p pass) error {
 	return nil
 }
 
-// correct refines coefficients from k on that are not 0, until it has passed
-// run coefficients that are 0 and reaches another one.
+// correct refines coefficients from k on that are not 0, until it has passed run coefficients that
+// are 0 and reaches another one.
 func (r *bits) correct(block []int16, p pass, k, run int) int {
 	bit := int16(1) << p.low
 	for ; k <= p.last; k++ {

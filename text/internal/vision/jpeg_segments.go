@@ -22,8 +22,8 @@ type component struct {
 	acTable      *huffman
 }
 
-// known says of the first ten coefficients, in the order of the file, how many low bits of them are not known; -1: no scan had
-// them.
+// known says of the first ten coefficients, in the order of the file, how many low bits of them are
+// not known; -1: no scan had them.
 type known [10]int8
 
 var nothingKnown = known{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
@@ -136,8 +136,7 @@ func (j *jpegFile) quantTables(b []byte) error {
 	return nil
 }
 
-// huffman is a table of codes: for each length the largest code, and where
-// its values begin.
+// huffman is a table of codes: for each length the largest code, and where its values begin.
 type huffman struct {
 	last   [17]int32 // -1 if no code has the length
 	offset [17]int32

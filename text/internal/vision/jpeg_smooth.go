@@ -1,14 +1,15 @@
 // JPEG: estimates of coefficients that a progressive file does not have.
 //
-// A file may end before all its scans. libjpeg then estimates the first coefficients of a block from the mean
-// brightness of the blocks around it, so that their borders are not seen.
+// A file may end before all its scans. libjpeg then estimates the first coefficients of a block
+// from the mean brightness of the blocks around it, so that their borders are not seen.
 //
-// Source: the numbers are those of libjpeg-turbo's jdcoefct.c; the method is that of ITU-T T.81, K.8, with more
-// neighbours.
+// Source: the numbers are those of libjpeg-turbo's jdcoefct.c; the method is that of ITU-T T.81,
+// K.8, with more neighbours.
 
 package vision
 
-// smooth reports whether libjpeg estimates coefficients: all components have a mean, and one lacks other bits.
+// smooth reports whether libjpeg estimates coefficients: all components have a mean, and one lacks
+// other bits.
 func (j *jpegFile) smooth() bool {
 	lacking := false
 	for _, c := range j.components {
@@ -25,12 +26,12 @@ func (j *jpegFile) smooth() bool {
 	return lacking && j.progressive
 }
 
-// weights has, for the first coefficients in the order of the file, the weights of the means of 5 x 5 blocks, times
-// 256.
+// weights has, for the first coefficients in the order of the file, the weights of the means of 5 x
+// 5 blocks, times 256.
 type weights [10][25]int16
 
-// near is for blocks that have some coefficients, far for those that have the mean alone, which is then smoothed as
-// well.
+// near is for blocks that have some coefficients, far for those that have the mean alone, which is
+// then smoothed as well.
 var near = weights{
 	1: {10: -7, 50, 0, -50, 7},
 	2: {2: -7, 7: 50, 17: -50, 22: 7},
@@ -95,8 +96,8 @@ func (j *jpegFile) estimate(c *component, b int, x *[64]int32) {
 	}
 }
 
-// means returns the means of the 5 x 5 blocks around one; those beyond a border are those at it. In the last row of
-// units, libjpeg counts only the rows of blocks that it has.
+// means returns the means of the 5 x 5 blocks around one; those beyond a border are those at it. In
+// the last row of units, libjpeg counts only the rows of blocks that it has.
 func (c *component) means(column, row, unit int) (means [25]int64) {
 	units, inUnit := c.h8/c.v, c.v
 	if rest := c.blocksH % c.v; unit == units-1 && rest > 0 {

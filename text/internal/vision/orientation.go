@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// oriented returns the image in its upright position: turned by the orientation in its Exif
-// data or, if they have none, in XMP.
+// oriented returns the image in its upright position: turned by the orientation in its Exif data
+// or, if they have none, in XMP.
 func oriented(m *RGB, exif, xmp []byte) *RGB {
 	o := exifOrientation(exif)
 	if o < 0 {
@@ -24,8 +24,7 @@ func oriented(m *RGB, exif, xmp []byte) *RGB {
 	if o < 2 || o > 8 {
 		return m
 	}
-	// From 5 on, rows and columns are swapped; the cases below say which of
-	// them are mirrored.
+	// From 5 on, rows and columns are swapped; the cases below say which of them are mirrored.
 	turned, w, h := o >= 5, m.W, m.H
 	mirrorX, mirrorY := o == 2 || o == 3, o == 3 || o == 4
 	if turned {
@@ -57,8 +56,8 @@ var (
 	xmpOrientation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`tiff:Orientation(?:="|>)([0-9])`) })
 )
 
-// exifOrientation returns the orientation in the first directory of Exif data, or -1 if there is none. A value
-// of another kind than whole numbers is present but has no meaning.
+// exifOrientation returns the orientation in the first directory of Exif data, or -1 if there is
+// none. A value of another kind than whole numbers is present but has no meaning.
 func exifOrientation(data []byte) int {
 	for range 2 { // some programs write the header twice
 		data = bytes.TrimPrefix(data, exifHeader)
@@ -90,8 +89,8 @@ func jpegNotes(data []byte) (exif, xmp []byte) {
 	}
 }
 
-// pngNotes returns the same for a PNG file, whose texts may be compressed. Older programs write Exif data as a text of
-// hexadecimal digits, after three lines that have a name and the size.
+// pngNotes returns the same for a PNG file, whose texts may be compressed. Older programs write
+// Exif data as a text of hexadecimal digits, after three lines that have a name and the size.
 func pngNotes(data []byte) (exif, xmp []byte) {
 	const asText, xmpKey = "Raw profile type exif", "XML:com.adobe.xmp"
 	texts := map[string][]byte{}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBesidePillow compares the pixels of the files that text/scripts/drawn_images.py wrote into the folder AVOFORMER_IMAGES with those that
-// Pillow reads.
+// TestBesidePillow compares the pixels of the files that text/scripts/drawn_images.py wrote into
+// the folder AVOFORMER_IMAGES with those that Pillow reads.
 func TestBesidePillow(t *testing.T) {
 	folder := os.Getenv("AVOFORMER_IMAGES")
 	if folder == "" {

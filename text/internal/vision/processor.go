@@ -40,7 +40,8 @@ type Processor struct {
 	pool         int    // for Gemma 4: images consist of squares of this many patches on each side; 0: other models
 }
 
-// config is the file. A field that is null is None there: the step is left out, or the number is missing.
+// config is the file. A field that is null is None there: the step is left out, or the number is
+// missing.
 type config struct {
 	Type      string                           `json:"image_processor_type"`
 	Extractor string                           `json:"feature_extractor_type"`
@@ -269,8 +270,8 @@ func truthy(text json.RawMessage) bool {
 	return len(text) > 0 && !slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(text))
 }
 
-// Size returns the width and height of the images that Pixels makes, if all
-// have the same size; otherwise 0.
+// Size returns the width and height of the images that Pixels makes, if all have the same size;
+// otherwise 0.
 func (p *Processor) Size() (w, h int) {
 	if p.crop {
 		return p.cropW, p.cropH
@@ -281,8 +282,8 @@ func (p *Processor) Size() (w, h int) {
 	return 0, 0
 }
 
-// flexibleSize returns the size of an image of w times h, enlarged or reduced to whole patches, to as many as
-// are allowed.
+// flexibleSize returns the size of an image of w times h, enlarged or reduced to whole patches, to
+// as many as are allowed.
 func (p *Processor) flexibleSize(w, h int) (int, int) {
 	scaled := func(scale float64, size int) int {
 		return max(int(math.Ceil(float64(size)*scale/float64(p.patch)))*p.patch, p.patch)
@@ -300,7 +301,8 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 	return scaled(least, w), scaled(least, h)
 }
 
-// Square returns the number of pixels on each side of the square for a token, or 0 if images do not become tokens.
+// Square returns the number of pixels on each side of the square for a token, or 0 if images do not
+// become tokens.
 func (p *Processor) Square() int {
 	switch {
 	case p.grid != nil:
@@ -311,8 +313,8 @@ func (p *Processor) Square() int {
 	return p.patch * p.pool
 }
 
-// squaresSize returns the size of an image of w times h in whole squares, with about the same shape and at
-// most as many patches as are allowed.
+// squaresSize returns the size of an image of w times h in whole squares, with about the same shape
+// and at most as many patches as are allowed.
 func (p *Processor) squaresSize(w, h int) (int, int) {
 	side := p.Square()
 	factor := math.Sqrt(float64(p.patches*p.patch*p.patch) / (float64(w) * float64(h)))

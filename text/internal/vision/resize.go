@@ -59,8 +59,7 @@ type window[T int32 | float64] struct {
 	weights []T
 }
 
-// fractions returns the windows of out pixels from in pixels. The weights of each
-// add up to 1.
+// fractions returns the windows of out pixels from in pixels. The weights of each add up to 1.
 func fractions(f Filter, in, out int) []window[float64] {
 	k := kernels[f]
 	scale := float64(in) / float64(out)
@@ -91,7 +90,8 @@ type fixed struct {
 	bits    int
 }
 
-// fixedOf returns fractions in Pillow's fixed point or, if short, in PyTorch's, whose weights have 16 bits.
+// fixedOf returns fractions in Pillow's fixed point or, if short, in PyTorch's, whose weights have
+// 16 bits.
 func fixedOf(f Filter, in, out int, short bool) fixed {
 	exact := fractions(f, in, out)
 	all := fixed{make([]window[int32], out), fraction}
@@ -126,16 +126,17 @@ func (m *RGB) Resize(w, h int, f Filter) (*RGB, error) {
 	if _, ok := kernels[f]; !ok {
 		return nil, fmt.Errorf("%w: filter %d is unknown", fault.ErrImage, f)
 	}
-	// One direction, then the other, with 8 bits in between. Columns come
-	// first if they lose more than twice as many pixels as rows do, as in
-	// Pillow 13; the order changes some pixels by a few grey levels.
+	// One direction, then the other, with 8 bits in between. Columns come first if they lose more
+	// than twice as many pixels as rows do, as in Pillow 13; the order changes some pixels by a few
+	// grey levels.
 	if h < m.H && m.H-h > 2*(m.W-w) {
 		return m.down(h, f, false).across(w, f, false), nil
 	}
 	return m.across(w, f, false).down(h, f, false), nil
 }
 
-// resizeShort returns m with w by h pixels as PyTorch resizes images of bytes with antialias: rows first.
+// resizeShort returns m with w by h pixels as PyTorch resizes images of bytes with antialias: rows
+// first.
 func (m *RGB) resizeShort(w, h int, f Filter) (*RGB, error) {
 	if w < 1 || h < 1 || w > maxResized/h || m.H > maxResized/w {
 		return nil, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
@@ -173,8 +174,8 @@ func (m *RGB) down(h int, f Filter, short bool) *RGB {
 	return out
 }
 
-// mix sets the pixel dst to the weighted sum of pixels of src that are stride
-// samples apart. The weights have bits after the point.
+// mix sets the pixel dst to the weighted sum of pixels of src that are stride samples apart. The
+// weights have bits after the point.
 func mix(dst, src []uint8, stride int, weights []int32, bits int) {
 	half := int32(1) << (bits - 1)
 	r, g, b := half, half, half
@@ -198,9 +199,8 @@ func (m *RGB) nearest(w, h int) *RGB {
 	return out
 }
 
-// places returns the nearest of in pixels for each of out pixels. It sums in
-// float64, because the rounding of the sums decides between two pixels that are
-// equally near.
+// places returns the nearest of in pixels for each of out pixels. It sums in float64, because the
+// rounding of the sums decides between two pixels that are equally near.
 func places(in, out int) []int {
 	step := float64(in) / float64(out)
 	all, at := make([]int, out), step*0.5
@@ -221,7 +221,8 @@ func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
 	return out, nil
 }
 
-// cropCenter sets dst, [h, w, 3], to the middle of src, [fromH, fromW, 3]. Elements outside src stay as they are.
+// cropCenter sets dst, [h, w, 3], to the middle of src, [fromH, fromW, 3]. Elements outside src
+// stay as they are.
 func cropCenter[T any](dst []T, w, h int, src []T, fromW, fromH int) {
 	top, left := floorHalf(fromH-h), floorHalf(fromW-w)
 	for y := max(0, -top); y < min(h, fromH-top); y++ {
@@ -237,9 +238,9 @@ type samples struct {
 	x    []float64
 }
 
-// resizeUnrounded returns m with w by h pixels as PyTorch resizes images of floating-point numbers: rows
-// first, without rounding. It adds each resized row to the rows of the result before it resizes the next one,
-// so that the height of m takes no memory.
+// resizeUnrounded returns m with w by h pixels as PyTorch resizes images of floating-point numbers:
+// rows first, without rounding. It adds each resized row to the rows of the result before it
+// resizes the next one, so that the height of m takes no memory.
 func (m *RGB) resizeUnrounded(w, h int, f Filter) (samples, error) {
 	if w < 1 || h < 1 || w > maxResized/h || m.H > maxResized/w {
 		return samples{}, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)

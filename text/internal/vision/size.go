@@ -9,11 +9,12 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// sides is a size in preprocessor_config.json: height and width, the shorter side with a limit for the longer one, the longer side, or limits for both. A field
-// that the file does not have is 0.
+// sides is a size in preprocessor_config.json: height and width, the shorter side with a limit for
+// the longer one, the longer side, or limits for both. A field that the file does not have is 0.
 type sides struct{ height, width, shortest, longest, maxHeight, maxWidth int }
 
-// size reads a size: an object, two numbers, or a single number, which is the side of a square or the shorter side.
+// size reads a size: an object, two numbers, or a single number, which is the side of a square or
+// the shorter side.
 func size(field string, text pyjson.Optional[json.RawMessage], square bool) (sides, error) {
 	if !text.Given() || len(text.Value) == 0 {
 		return sides{}, nil
@@ -62,7 +63,8 @@ func (s sides) usable() bool {
 	return s.shortest > 0 || s.height > 0 && s.width > 0 || s.maxHeight > 0 && s.maxWidth > 0
 }
 
-// of returns the size to which an image of w times h pixels is resized, rounded as transformers rounds it.
+// of returns the size to which an image of w times h pixels is resized, rounded as transformers
+// rounds it.
 func (s sides) of(w, h int) (width, height int) {
 	switch {
 	case s.shortest > 0 && s.longest > 0:
@@ -78,7 +80,8 @@ func (s sides) of(w, h int) (width, height int) {
 	return s.width, s.height
 }
 
-// bounded returns the size with the shorter side, or a smaller one if the longer side would exceed its limit.
+// bounded returns the size with the shorter side, or a smaller one if the longer side would exceed
+// its limit.
 func (s sides) bounded(w, h int) (width, height int) {
 	short, exact := s.shortest, float64(s.shortest)
 	if least, most := float64(min(w, h)), float64(max(w, h)); most/least*exact > float64(s.longest) {

@@ -1,8 +1,9 @@
 // TIFF: the first picture of a file.
 //
-// Pillow reads TIFF with libtiff; golang.org/x/image/tiff inverts fax codes, knows FillOrder for them alone, and
-// ignores planes. This decoder reads what both have: grey, palettes, RGB and CMYK, in strips or tiles, with or
-// without further samples. The rest, such as JPEG inside TIFF, is an error.
+// Pillow reads TIFF with libtiff; golang.org/x/image/tiff inverts fax codes, knows FillOrder for
+// them alone, and ignores planes. This decoder reads what both have: grey, palettes, RGB and CMYK,
+// in strips or tiles, with or without further samples. The rest, such as JPEG inside TIFF, is an
+// error.
 //
 // tiff_tags.go reads the directory, tiff_fax.go the fax codes.
 //
@@ -191,7 +192,8 @@ func (b *blocks) rows(t *tiffFile, i int) int {
 	return b.h
 }
 
-// source returns the data of strip or tile i, or an error if they cannot have as many bytes, unpacked, as its rows need.
+// source returns the data of strip or tile i, or an error if they cannot have as many bytes,
+// unpacked, as its rows need.
 func (t *tiffFile) source(b *blocks, i int) (src []byte, want int, err error) {
 	inRow := b.w * t.samples
 	if t.separate {
@@ -231,7 +233,8 @@ func (t *tiffFile) source(b *blocks, i int) (src []byte, want int, err error) {
 	return src, int(need), nil
 }
 
-// unpack returns a reader of the rows of strip or tile i, in which samples have their bits. Where the file is predicted, they are differences.
+// unpack returns a reader of the rows of strip or tile i, in which samples have their bits. Where
+// the file is predicted, they are differences.
 func (t *tiffFile) unpack(b *blocks, i int) (io.Reader, error) {
 	src, want, err := t.source(b, i)
 	if err != nil {
@@ -391,7 +394,8 @@ func decodeTIFF(data []byte) (*RGB, error) {
 	return out, nil
 }
 
-// reader returns a function that sets dst to the samples of a row: 8 bits of each, or the index of a palette.
+// reader returns a function that sets dst to the samples of a row: 8 bits of each, or the index of
+// a palette.
 func (t *tiffFile) reader() func(dst []uint8, row []byte) {
 	switch {
 	case t.bits == 8:

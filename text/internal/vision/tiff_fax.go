@@ -1,7 +1,7 @@
 // TIFF: the three fax codes.
 //
-// A row is a list of the positions where its colour changes; it begins with white. Codes of one dimension
-// are lengths of runs, codes of two dimensions refer to the changes of the row above.
+// A row is a list of the positions where its colour changes; it begins with white. Codes of one
+// dimension are lengths of runs, codes of two dimensions refer to the changes of the row above.
 //
 // Sources: ITU-T T.4 (2003), T.6 (1988) and, for rows that begin at bytes, TIFF 6.0, section 10.
 
@@ -18,8 +18,8 @@ var (
 	errFaxEnd  = errors.New("fax data are cut off")
 )
 
-// The codes of runs, white and black, of 0 to 63 pixels, then of 64, 128, ..., 1728 pixels. faxLong has those of 1792 to 2560
-// pixels of either colour.
+// The codes of runs, white and black, of 0 to 63 pixels, then of 64, 128, ..., 1728 pixels. faxLong
+// has those of 1792 to 2560 pixels of either colour.
 const (
 	faxWhite = "00110101 000111 0111 1000 1011 1100 1110 1111 10011 10100 00111 01000 001000 000011 110100 110101 101010 101011 0100111 0001100 0001000 0010111 " +
 		"0000011 0000100 0101000 0101011 0010011 0100100 0011000 00000010 00000011 00011010 00011011 00010010 00010011 00010100 00010101 00010110 00010111 " +
@@ -39,8 +39,8 @@ const (
 		"000000011110 000000011111"
 )
 
-// The codes of two dimensions: the colour changes where it does above, or up to three pixels to the right or left of it; two runs
-// follow; or the row goes on below the next run above.
+// The codes of two dimensions: the colour changes where it does above, or up to three pixels to the
+// right or left of it; two runs follow; or the row goes on below the next run above.
 const (
 	faxModes = "1 011 000011 0000011 010 000010 0000010 001 0001"
 	faxRuns  = 7 // after the seven shifts
@@ -49,7 +49,8 @@ const (
 
 var faxShifts = [7]int{0, 1, 2, 3, -1, -2, -3}
 
-// faxCode is the code that 13 bits begin with: its place in the list and its length, 0 if there is none.
+// faxCode is the code that 13 bits begin with: its place in the list and its length, 0 if there is
+// none.
 type faxCode struct{ n, bits uint8 }
 
 // faxTables has the codes of white runs, black runs and modes.
@@ -86,7 +87,8 @@ const (
 	faxGroup4 = 4
 )
 
-// unpackFax returns h rows of w pixels of a bit each, 1 for black. Rows may have two dimensions in Group 3 if mixed is set.
+// unpackFax returns h rows of w pixels of a bit each, 1 for black. Rows may have two dimensions in
+// Group 3 if mixed is set.
 func unpackFax(data []byte, w, h, kind int, mixed bool) ([]byte, error) {
 	f := &faxReader{data: data, w: w, tables: faxTables()}
 	stride := ceilDiv(w, 8)
@@ -173,7 +175,8 @@ func (f *faxReader) code(table int) (int, error) {
 	return int(c.n), nil
 }
 
-// run returns the length of a run, 0 for white and 1 for black: long ones are sums of several codes.
+// run returns the length of a run, 0 for white and 1 for black: long ones are sums of several
+// codes.
 func (f *faxReader) run(colour int) (n int, err error) {
 	for n <= f.w {
 		c, err := f.code(colour)

@@ -19,8 +19,8 @@ type tagValue struct {
 // tagSizes has the size of a value of each kind; 0: there is no such kind.
 var tagSizes = [...]int{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
-// readTags reads the directory of a file. As in Pillow, the tags before a place where the file ends are kept, and the
-// first of several values of a tag counts.
+// readTags reads the directory of a file. As in Pillow, the tags before a place where the file ends
+// are kept, and the first of several values of a tag counts.
 func readTags(data []byte) (t tags, ok bool) {
 	if len(data) < 8 {
 		return t, false
@@ -66,8 +66,8 @@ func readTags(data []byte) (t tags, ok bool) {
 	return t, true
 }
 
-// numbers returns at most most values of a tag that has whole numbers of a sign or of more than a byte. Negative ones are
-// above 2^31.
+// numbers returns at most most values of a tag that has whole numbers of a sign or of more than a
+// byte. Negative ones are above 2^31.
 func (t tags) numbers(tag uint16, most int) []uint32 {
 	v := t.values[tag]
 	var number func(b []byte) uint32

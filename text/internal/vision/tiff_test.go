@@ -86,8 +86,8 @@ func TestTIFFRefused(t *testing.T) {
 	}
 }
 
-// TestTIFFMemory has files whose data are too short for the picture that they claim: they are refused before there is memory
-// for pixels.
+// TestTIFFMemory has files whose data are too short for the picture that they claim: they are
+// refused before there is memory for pixels.
 func TestTIFFMemory(t *testing.T) {
 	for _, compression := range []uint32{tiffPlain, faxRows, faxGroup3, faxGroup4, tiffLZW, tiffDeflate, tiffPackBits} {
 		for _, bits := range []uint32{1, 8} {
@@ -106,7 +106,8 @@ func TestTIFFMemory(t *testing.T) {
 	}
 }
 
-// TestTIFFPixelBytes: a file with the most bytes a pixel, in one compressed strip, takes no more than PixelBytes of each while it is decoded.
+// TestTIFFPixelBytes: a file with the most bytes a pixel, in one compressed strip, takes no more
+// than PixelBytes of each while it is decoded.
 func TestTIFFPixelBytes(t *testing.T) {
 	const side, samples = 600, 8
 	var data bytes.Buffer

@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A Picture is an image as a model that reads text gets it: some parts, of which the last is the whole image where a model gets it.
+// A Picture is an image as a model that reads text gets it: some parts, of which the last is the
+// whole image where a model gets it.
 type Picture struct {
 	Rows, Columns int // of tiles, which come before the whole; 0: there are none
 	parts         []*RGB
@@ -27,7 +28,8 @@ func (p *Picture) Pixels(part int) (pixels []float32, w, h int) {
 // Size returns the size of a part.
 func (p *Picture) Size(part int) (w, h int) { return p.parts[part].W, p.parts[part].H }
 
-// Texts returns what a prompt has before each part, and after the last; nil: the model's own tokens.
+// Texts returns what a prompt has before each part, and after the last; nil: the model's own
+// tokens.
 func (p *Picture) Texts() []string {
 	if p.processor.grid != nil {
 		return p.gridTexts()
@@ -145,7 +147,8 @@ func (p *Processor) tiles(m *RGB) (*Picture, error) {
 	return all, nil
 }
 
-// scaledTo returns the size of an image whose longer side becomes as long as most. The other side becomes even where it is not 1.
+// scaledTo returns the size of an image whose longer side becomes as long as most. The other side
+// becomes even where it is not 1.
 func scaledTo(w, h, most int) (width, height int) {
 	shape := float64(w) / float64(h)
 	even := func(x float64) int { return max(int(x)+int(x)%2, 1) }

@@ -50,7 +50,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestGrid compares the parts of images that LFM2-VL reads with those of transformers, whose class resizes as PyTorch does: all bits of them.
+// TestGrid compares the parts of images that LFM2-VL reads with those of transformers, whose class
+// resizes as PyTorch does: all bits of them.
 func TestGrid(t *testing.T) {
 	f := tftest.Must(safetensors.Open("testdata/gridded.safetensors"))(t)
 	defer f.Close()
@@ -90,7 +91,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// TestShape: of grids of one ratio, the last one counts that has not more than twice as many pixels as the image.
+// TestShape: of grids of one ratio, the last one counts that has not more than twice as many pixels
+// as the image.
 func TestShape(t *testing.T) {
 	g := &grid{leastTiles: 2, mostTiles: 10, tile: 16}
 	for _, c := range [][4]int{{30, 30, 2, 2}, {40, 40, 3, 3}, {400, 100, 4, 1}, {100, 250, 2, 5}, {9, 5, 2, 1}} {

@@ -71,8 +71,8 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// TestUnroundedMemory: the memory for resizing without rounding does not depend on the height of an image,
-// which a small file may make large.
+// TestUnroundedMemory: the memory for resizing without rounding does not depend on the height of an
+// image, which a small file may make large.
 func TestUnroundedMemory(t *testing.T) {
 	m := newRGB(1, 20_000)
 	var before, after runtime.MemStats
@@ -121,8 +121,7 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// TestOrientation compares with the images that transformers loads from files
-// with an orientation.
+// TestOrientation compares with the images that transformers loads from files with an orientation.
 func TestOrientation(t *testing.T) {
 	files, err := filepath.Glob("testdata/oriented-*.want.png")
 	if err != nil || len(files) < 34 {
@@ -155,8 +154,8 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// TestFormats compares the pixels of further formats with those that transformers loads. Formats that Go's
-// library lacks are errors.
+// TestFormats compares the pixels of further formats with those that transformers loads. Formats
+// that Go's library lacks are errors.
 func TestFormats(t *testing.T) {
 	files, err := filepath.Glob("testdata/format-*.want.png")
 	if err != nil || len(files) < 125 {
@@ -262,8 +261,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFields sets single fields to values that transformers accepts: null is None, a single number as size
-// has the meaning that the class defines, and fields that the class lacks are ignored with a warning.
+// TestFields sets single fields to values that transformers accepts: null is None, a single number
+// as size has the meaning that the class defines, and fields that the class lacks are ignored with
+// a warning.
 func TestFields(t *testing.T) {
 	picture := &RGB{W: 40, H: 30, Pix: bytes.Repeat([]byte{255}, 40*30*3)}
 	for _, c := range []struct {
@@ -311,8 +311,9 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestAreas: the size of an image is whole tokens within the limits of its area, and an image whose sides differ too much is an error before it is
-// resized. The sizes are those of transformers' smart_resize.
+// TestAreas: the size of an image is whole tokens within the limits of its area, and an image whose
+// sides differ too much is an error before it is resized. The sizes are those of transformers'
+// smart_resize.
 func TestAreas(t *testing.T) {
 	published := &whole{side: 32, least: 65536, most: 16777216}
 	small := &whole{side: 8, least: 256, most: 4096}

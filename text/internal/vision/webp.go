@@ -1,8 +1,8 @@
 // WebP: the colours of lossy images, and the position of metadata.
 //
 // Go's decoder returns brightness and colour as the file has them; this file converts them to
-// pixels with the integers of libwebp. Source: RFC 9649 (2024) and, for the numbers,
-// libwebp's dsp/yuv.h.
+// pixels with the integers of libwebp. Source: RFC 9649 (2024) and, for the numbers, libwebp's
+// dsp/yuv.h.
 
 package vision
 
@@ -51,8 +51,8 @@ func fromYUV(m *image.YCbCr) *RGB {
 }
 
 // spread sets dst to a row at twice the width of near, which has n samples: nine parts of the
-// nearest sample, three parts of each of the samples next to it and above or below, one part of
-// the diagonal one, rounded as in libwebp.
+// nearest sample, three parts of each of the samples next to it and above or below, one part of the
+// diagonal one, rounded as in libwebp.
 func spread(dst []int32, near, far []uint8, n int) {
 	put := func(x int, v int32) {
 		if x < len(dst) {

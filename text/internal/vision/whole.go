@@ -1,4 +1,5 @@
-// This file resizes images as Qwen 2 VL and its successors read them: each as a whole, in about its own shape and size.
+// This file resizes images as Qwen 2 VL and its successors read them: each as a whole, in about its
+// own shape and size.
 
 package vision
 
@@ -20,7 +21,8 @@ type whole struct {
 // mostShape is the largest ratio of the sides of an image.
 const mostShape = 200
 
-// configureWhole reads the additional fields of the class for Qwen 2 VL, in which size has numbers of pixels of an area.
+// configureWhole reads the additional fields of the class for Qwen 2 VL, in which size has numbers
+// of pixels of an area.
 func (p *Processor) configureWhole(c *config) error {
 	p.crop = false
 	patch, merge := c.Patch.Or(14), c.Merge.Or(2)
@@ -68,7 +70,8 @@ func (p *Processor) configureWhole(c *config) error {
 	return nil
 }
 
-// size returns the size of an image of w times h pixels in whole tokens, with about the same shape, and within the limits of its area.
+// size returns the size of an image of w times h pixels in whole tokens, with about the same shape,
+// and within the limits of its area.
 func (s *whole) size(w, h int) (width, height int, err error) {
 	if shape := float64(max(w, h)) / float64(min(w, h)); shape > mostShape {
 		return 0, 0, fmt.Errorf("%w: %d x %d pixels, one side is more than %d times as long as the other", fault.ErrImage, w, h, mostShape)

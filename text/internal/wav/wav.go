@@ -19,8 +19,9 @@ const (
 	MostChannels = 64
 )
 
-// Read calls begin with the rate and the number of channels of a file, and then add with each sample, the mean of its channels
-// between -1 and 1. An error of either ends reading. The forms that it takes are those of audio.ReadWAV.
+// Read calls begin with the rate and the number of channels of a file, and then add with each
+// sample, the mean of its channels between -1 and 1. An error of either ends reading. The forms
+// that it takes are those of audio.ReadWAV.
 func Read(r io.Reader, begin func(rate, channels int) error, add func(x float64) error) error {
 	w := &wavReader{in: bufio.NewReaderSize(r, 1<<16), begin: begin, add: add}
 	return w.read()

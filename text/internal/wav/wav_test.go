@@ -107,7 +107,8 @@ func tone(i int) (left, right, mean float64) {
 	return mean + 0.1, mean - 0.1, mean
 }
 
-// TestWAVForms: a tone in two channels comes out of every form as it went in, as exactly as the form is.
+// TestWAVForms: a tone in two channels comes out of every form as it went in, as exactly as the
+// form is.
 func TestWAVForms(t *testing.T) {
 	const n = 1000
 	ds64 := func(riff, data uint64) []byte {

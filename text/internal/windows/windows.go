@@ -70,7 +70,8 @@ func (h How) Splitter() Splitter {
 	return s
 }
 
-// Longest returns how many bytes of a text matter, or 0 for all: text far beyond the limit is not tokenised.
+// Longest returns how many bytes of a text matter, or 0 for all: text far beyond the limit is not
+// tokenised.
 func (s *Splitter) Longest() int {
 	if s.limit == 0 || s.refuse || s.options.Overflow {
 		return 0
@@ -128,8 +129,8 @@ func beginning(text string, n int) string {
 	return text
 }
 
-// Counting returns a tokenizer that reports with Cut which texts have more tokens than limit. It stops early
-// in texts that are far longer.
+// Counting returns a tokenizer that reports with Cut which texts have more tokens than limit. It
+// stops early in texts that are far longer.
 func Counting(t *tokenizer.Tokenizer, limit int) *tokenizer.Tokenizer {
 	return t.WithTruncation(&tokenizer.Truncation{MaxLength: limit})
 }

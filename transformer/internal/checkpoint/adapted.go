@@ -16,7 +16,8 @@ type Want struct {
 	Name   string // in the model, by which formats are chosen
 	Tensor string // in the checkpoint, by which adapters change it
 	Shape  []int  // in which the model computes with it
-	// Transposed says that matrices are stored [in, out]. Item is the number of the one that is wanted of those that the tensor stacks.
+	// Transposed says that matrices are stored [in, out]. Item is the number of the one that is
+	// wanted of those that the tensor stacks.
 	Transposed bool
 	Item       int
 	Integers   bool // integers are numbers too

@@ -32,7 +32,8 @@ func (a *adapted) besides(m *matrix) (all []Beside) {
 	return all
 }
 
-// besideRows is d beside the rows of a matrix that are of a tensor, and zeros for rows between them.
+// besideRows is d beside the rows of a matrix that are of a tensor, and zeros for rows between
+// them.
 func (d *LowRank) besideRows(m *matrix, tensor string) Beside {
 	format := d.Format
 	from, to, at := -1, 0, 0

@@ -8,12 +8,12 @@ import (
 
 // This file finds the tensors that a plan wants and a checkpoint lacks, and the other way round.
 
-// Check returns an error unless every tensor is there in the right shape and none under the prefix is left over: a [*LoadError]. It reads no
-// matrices and no tables.
+// Check returns an error unless every tensor is there in the right shape and none under the prefix
+// is left over: a [*LoadError]. It reads no matrices and no tables.
 func (p *Plan) Check(prefix string) error { return p.settle(prefix, func() {}) }
 
-// Finish is Check that also reads and packs matrices and tables, if all are there, on as many threads as there are; layers can be used from
-// then on.
+// Finish is Check that also reads and packs matrices and tables, if all are there, on as many
+// threads as there are; layers can be used from then on.
 func (p *Plan) Finish(prefix string) error {
 	return p.settle(prefix, p.readOrPack)
 }
@@ -54,7 +54,8 @@ func (p *Plan) leftOver(prefix string) (names []string) {
 	return names
 }
 
-// prefixHint says under which prefix, instead of the given one, the missing tensors would be found, if they are among those left over.
+// prefixHint says under which prefix, instead of the given one, the missing tensors would be found,
+// if they are among those left over.
 func (e *LoadError) prefixHint(prefix string) string {
 	for _, missing := range e.Missing {
 		for _, left := range e.LeftOver {

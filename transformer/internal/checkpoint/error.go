@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A LoadError lists everything that is wrong with the weights of a model. It matches fault.ErrMissing, fault.ErrMisshapen and
-// fault.ErrLeftOver if it has such entries.
+// A LoadError lists everything that is wrong with the weights of a model. It matches
+// fault.ErrMissing, fault.ErrMisshapen and fault.ErrLeftOver if it has such entries.
 type LoadError struct {
 	Missing   []string // names that the model needs and the weights lack
 	Misshapen []string // what shape each has and should have

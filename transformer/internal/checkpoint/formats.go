@@ -6,10 +6,12 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file computes the formats that a plan's weights are held in, and their bytes, from the plan and the options that choose formats.
+// This file computes the formats that a plan's weights are held in, and their bytes, from the plan
+// and the options that choose formats.
 
-// A Chooser returns the format in which a model holds the named weight, such as "layers.0.mlp.up_proj.weight", which the checkpoint has in
-// the format stored. The weight is that of a linear layer, or a table of vectors that no projection shares.
+// A Chooser returns the format in which a model holds the named weight, such as
+// "layers.0.mlp.up_proj.weight", which the checkpoint has in the format stored. The weight is that
+// of a linear layer, or a table of vectors that no projection shares.
 type Chooser = func(name string, stored kernels.Format, table bool) kernels.Format
 
 // Formats choose the formats of weights.
@@ -26,7 +28,8 @@ func (f Formats) layer(name string, stored kernels.Format, rowByRow bool) kernel
 	return f.First(name, stored, rowByRow)
 }
 
-// matrix returns the format of a matrix and that of its second copy, which are the same if there is none.
+// matrix returns the format of a matrix and that of its second copy, which are the same if there is
+// none.
 func (f Formats) matrix(m *matrix) (first, many kernels.Format) {
 	name := m.weight().Name
 	first = f.layer(name, m.stored, m.RowByRow)
@@ -36,8 +39,8 @@ func (f Formats) matrix(m *matrix) (first, many kernels.Format) {
 	return first, f.Many(name, first, false)
 }
 
-// table returns the format of a table. One of 16 bits that adapters change counts as one of float32: its vectors are what a model with the
-// adapter beside it computes.
+// table returns the format of a table. One of 16 bits that adapters change counts as one of
+// float32: its vectors are what a model with the adapter beside it computes.
 func (f Formats) table(v *vectors) kernels.Format {
 	stored := v.stored
 	if is16 := stored == kernels.FormatBF16 || stored == kernels.FormatF16; is16 && v.changed && !v.tied {
@@ -91,8 +94,8 @@ func (m *matrix) holdings(all []Holding, f kernels.Format) []Holding {
 	return all
 }
 
-// Bytes returns the memory of what the plan wants in some formats: once Finish has returned, and the most while it reads. first, unless nil,
-// replaces the chooser of the plan.
+// Bytes returns the memory of what the plan wants in some formats: once Finish has returned, and
+// the most while it reads. first, unless nil, replaces the chooser of the plan.
 func (w *wants) Bytes(first Chooser) (held, peak int64) {
 	f := w.Formats
 	if first != nil {

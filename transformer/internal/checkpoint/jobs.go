@@ -39,8 +39,8 @@ func (b *jobBuffers) bytes(n int) []byte {
 	return b.raw
 }
 
-// runJobs runs jobs, the largest first, on as many goroutines as run at a time. It panics
-// if one of them does.
+// runJobs runs jobs, the largest first, on as many goroutines as run at a time. It panics if one of
+// them does.
 func runJobs(jobs []job) {
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
 	var next atomic.Int64
@@ -78,8 +78,9 @@ func runJobs(jobs []job) {
 // piece is some rows of a matrix.
 type piece struct{ from, rows int }
 
-// pieces cuts a matrix of rows of some elements for jobs: into pieces that are large enough for reading and packing them,
-// and many enough for all threads. They begin at multiples of 64 rows, more than a panel has.
+// pieces cuts a matrix of rows of some elements for jobs: into pieces that are large enough for
+// reading and packing them, and many enough for all threads. They begin at multiples of 64 rows,
+// more than a panel has.
 func pieces(rows, elements int) iter.Seq[piece] {
 	step := max(1<<20/elements, 1)
 	step = (step + 63) / 64 * 64

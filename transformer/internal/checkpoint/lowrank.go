@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file adds products of small matrices to a tensor while it is read: adapters that become part of the weights.
+// This file adds products of small matrices to a tensor while it is read: adapters that become part
+// of the weights.
 
 // A LowRank is the term that an adapter adds to a matrix: Scale*Left*Right.
 type LowRank struct {
@@ -18,13 +19,15 @@ type LowRank struct {
 	Left, Right []float32 // [rows, Rank] and [Rank, columns]
 	Rank        int
 	Scale       float32
-	// Magnitude, unless nil, has for each row of the sum the length to which the row is scaled (Liu et al., 2024, "DoRA: Weight-Decomposed
-	// Low-Rank Adaptation"). Nothing else can be added to such a matrix.
+	// Magnitude, unless nil, has for each row of the sum the length to which the row is scaled (Liu
+	// et al., 2024, "DoRA: Weight-Decomposed Low-Rank Adaptation"). Nothing else can be added to
+	// such a matrix.
 	Magnitude []float32
 	// Tied adds the term of a table also to a projection that is tied to it.
 	Tied bool
-	// Beside, unless 0, is the number of an adapter that stays beside the weights of linear layers. It applies to sequences whose History
-	// has this number, in passes that begin with Workspace.Adapt.
+	// Beside, unless 0, is the number of an adapter that stays beside the weights of linear layers.
+	// It applies to sequences whose History has this number, in passes that begin with
+	// Workspace.Adapt.
 	Beside int
 	Format kernels.Format // of an adapter beside the weights: float32 or 16 bits
 }
@@ -44,7 +47,8 @@ func (d *LowRank) check(others []LowRank) error {
 	return nil
 }
 
-// fits returns an error unless d can be added to the tensor of that name and shape, in which the model multiplies with it.
+// fits returns an error unless d can be added to the tensor of that name and shape, in which the
+// model multiplies with it.
 func (d *LowRank) fits(name string, shape []int) error {
 	rows, cols := d.size()
 	if len(shape) == 1 {

@@ -21,7 +21,8 @@ func newNames(listed []string) names {
 	return n
 }
 
-// of returns the name of a tensor of the model. BERT's first checkpoints call weight and bias of a normalization gamma and beta.
+// of returns the name of a tensor of the model. BERT's first checkpoints call weight and bias of a
+// normalization gamma and beta.
 func (n names) of(name string) string {
 	for _, rename := range slices.Backward(n.renames) {
 		name = rename(name)

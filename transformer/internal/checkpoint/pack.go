@@ -10,7 +10,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Packing: from a checkpoint's rows to packed weights on all threads, without a copy of the whole matrix in between.
+// Packing: from a checkpoint's rows to packed weights on all threads, without a copy of the whole
+// matrix in between.
 
 // fill returns what fills the slots of the plan.
 func (p *Plan) fill() (all []job) {
@@ -62,7 +63,8 @@ func (p *packing) isStored() bool {
 	return p.format != kernels.FormatF32
 }
 
-// jobs returns what packs the pieces of the matrix: one if it is stored transposed, which is read at once.
+// jobs returns what packs the pieces of the matrix: one if it is stored transposed, which is read
+// at once.
 func (p *packing) jobs() (all []job) {
 	for at := range p.pieces() {
 		all = append(all, job{at.rows * p.In, func(buf *jobBuffers) { p.piece(buf, at) }})
@@ -140,8 +142,9 @@ func (p *Plan) readRows(dst []float32, strips []Strip, in, from int) {
 // sampleRows is about how many rows tell how large the weights are for each input.
 const sampleRows = 256
 
-// sample is rows by which int8 is balanced. Where several layers are side by side, they are the last one's: values come after queries and
-// keys, and what is rounded of them costs ten times as much. Of a matrix that is stored transposed they are of all.
+// sample is rows by which int8 is balanced. Where several layers are side by side, they are the
+// last one's: values come after queries and keys, and what is rounded of them costs ten times as
+// much. Of a matrix that is stored transposed they are of all.
 func (p *packing) sample() (x []float32) {
 	switch {
 	case p.Together != nil:

@@ -8,20 +8,22 @@ import "github.com/avoformer/avoformer/kernels"
 type Part struct {
 	Name string // prefix of "weight" and "bias"
 	Rows int
-	// From and Of are for rows of a tensor that stacks several: the first of
-	// them, and the number of all. Of 0: the tensor has Rows rows.
+	// From and Of are for rows of a tensor that stacks several: the first of them, and the number
+	// of all. Of 0: the tensor has Rows rows.
 	From, Of int
 	NoBias   bool // the bias of these rows is 0, and the checkpoint lacks it
 	// Scale and BiasScale multiply weight and bias; 0: 1.
 	Scale, BiasScale float32
-	// Stack and Item are for a tensor that stacks several matrices, [Stack, Of, in]: the rows are those of matrix Item. Such a tensor's
-	// bias, if there is one, belongs to no part. Stack 0: the tensor is one matrix.
+	// Stack and Item are for a tensor that stacks several matrices, [Stack, Of, in]: the rows are
+	// those of matrix Item. Such a tensor's bias, if there is one, belongs to no part. Stack 0: the
+	// tensor is one matrix.
 	Stack, Item int
 	// Step is the distance between the rows in the tensor; 0: 1.
 	Step int
 }
 
-// Complete replaces fields that are 0 by what they mean, and reports whether the tensor can have the rows.
+// Complete replaces fields that are 0 by what they mean, and reports whether the tensor can have
+// the rows.
 func (p *Part) Complete() bool {
 	if p.Step == 0 {
 		p.Step = 1
@@ -70,8 +72,8 @@ type Strip struct {
 	tensor Tensor
 }
 
-// eachRun calls f for those of rows [from, from+n) of all strips that a strip has: n rows of its tensor from an element on, which are those
-// from the one numbered at on.
+// eachRun calls f for those of rows [from, from+n) of all strips that a strip has: n rows of its
+// tensor from an element on, which are those from the one numbered at on.
 func eachRun(strips []Strip, in, from, n int, f func(s *Strip, first, at, n int) error) error {
 	at := 0
 	for i := range strips {

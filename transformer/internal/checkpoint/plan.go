@@ -9,10 +9,12 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file has the plan of a model: the tensors that its parts want of a checkpoint, and the errors of those wishes.
+// This file has the plan of a model: the tensors that its parts want of a checkpoint, and the
+// errors of those wishes.
 
-// A Plan is the tensors that the parts of a model want. Each want is compared with what the source says about its tensors, and matrices and
-// tables get a slot, which Finish fills. Only vectors are read at once.
+// A Plan is the tensors that the parts of a model want. Each want is compared with what the source
+// says about its tensors, and matrices and tables get a slot, which Finish fills. Only vectors are
+// read at once.
 type Plan struct {
 	source  adapted
 	names   names
@@ -28,13 +30,14 @@ type Plan struct {
 	err LoadError
 }
 
-// buffers are tensors that checkpoints hold and no model needs: constants that
-// training code registers as buffers.
+// buffers are tensors that checkpoints hold and no model needs: constants that training code
+// registers as buffers.
 var buffers = []string{
 	"*position_ids", "*token_type_ids", "*attn.bias", "*attn.masked_bias", "*attention.bias", "*attention.masked_bias", "*inv_freq", "*num_batches_tracked",
 }
 
-// NewPlan returns a plan without wants. Names that no part asks for are left over, except known buffers.
+// NewPlan returns a plan without wants. Names that no part asks for are left over, except known
+// buffers.
 func NewPlan(w Weights) *Plan {
 	return &Plan{source: newAdapted(sourceOf(w)), names: newNames(w.Names()), used: map[string]bool{}, ignored: slices.Clone(buffers)}
 }
@@ -125,7 +128,8 @@ func (p *Plan) alone(tensor string) {
 	}
 }
 
-// Tensor reads a tensor. The elements belong to the caller unless the weights are a Map; nil if something is wrong.
+// Tensor reads a tensor. The elements belong to the caller unless the weights are a Map; nil if
+// something is wrong.
 func (p *Plan) Tensor(w Want) []float32 {
 	p.alone(w.Tensor)
 	t := p.open(w)
@@ -206,8 +210,8 @@ func (p *Plan) Alike(rowByRow bool, names ...string) bool {
 // format is that of a tensor in the checkpoint.
 func (p *Plan) format(w Want) kernels.Format { return p.source.source(w).Format(w.read()) }
 
-// Table returns the slot of a table of vectors, of the shape [rows, dim]. A tensor that the checkpoint lacks is missing unless a projection
-// that is tied to the table has it.
+// Table returns the slot of a table of vectors, of the shape [rows, dim]. A tensor that the
+// checkpoint lacks is missing unless a projection that is tied to the table has it.
 func (p *Plan) Table(w Want, rowByRow bool) *Table {
 	p.alone(w.Tensor)
 	t := &Table{rows: w.Shape[0], dim: w.Shape[1]}

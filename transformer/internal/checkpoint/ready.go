@@ -37,7 +37,8 @@ type Ready struct {
 	Err  error  // why there is no file now
 }
 
-// packedForm changes where the meaning of a file changes although the numerics, and the layouts of package kernels, stay.
+// packedForm changes where the meaning of a file changes although the numerics, and the layouts of
+// package kernels, stay.
 const packedForm = 1
 
 // slotPart is a slot's memory.
@@ -165,7 +166,8 @@ func (p *Plan) takeReady(key ready.Key, parts []slotPart, way ready.Way) error {
 	return nil
 }
 
-// key identifies what the slots have: their names, sizes and layouts, what the caller says of the source, and three rows of each tensor.
+// key identifies what the slots have: their names, sizes and layouts, what the caller says of the
+// source, and three rows of each tensor.
 func (p *Plan) key(parts []slotPart) (ready.Key, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %d %q %q %d\n", packedForm, kernels.Numerics, ready.Release(), p.Ready.Source, len(parts))
@@ -215,7 +217,8 @@ func (p *Plan) identify(h hash.Hash, w Want) error {
 	return sample(h, t, w.stored())
 }
 
-// A sampler is a Reader that may write some of what is stored for a tensor, where reading a row would read all of it. It reports whether it has.
+// A sampler is a Reader that may write some of what is stored for a tensor, where reading a row
+// would read all of it. It reports whether it has.
 type sampler interface {
 	Sample(w io.Writer, name string) (done bool, err error)
 }

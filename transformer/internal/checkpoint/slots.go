@@ -4,15 +4,16 @@ import "github.com/avoformer/avoformer/kernels"
 
 // This file has the slots of linear layers and embeddings, which Finish fills.
 
-// Matrix is the weight of a linear layer, which exists once Finish has returned, and the products that adapters add to it.
+// Matrix is the weight of a linear layer, which exists once Finish has returned, and the products
+// that adapters add to it.
 type Matrix struct {
 	*kernels.PackedB
 	Beside []Beside
 	many   *Matrix // the same in another format, for products of ManyRows rows and more; or nil
 }
 
-// ManyRows is from how many rows on products are with a second copy of the weights, if there is one: more than texts that
-// are generated at a time mostly, and few enough for prompts.
+// ManyRows is from how many rows on products are with a second copy of the weights, if there is
+// one: more than texts that are generated at a time mostly, and few enough for prompts.
 const ManyRows = 64
 
 // For returns the copy for products of some rows.
@@ -28,8 +29,8 @@ func (m *Matrix) Is(in, out int) bool {
 	return m != nil && m.PackedB != nil && m.K() == in && m.N() == out
 }
 
-// A Table is vectors as the checkpoint has them, or as it was told to: in float32, 16
-// bits, int8 or blocks; or shared with the projection to the vocabulary.
+// A Table is vectors as the checkpoint has them, or as it was told to: in float32, 16 bits, int8 or
+// blocks; or shared with the projection to the vocabulary.
 type Table struct {
 	rows, dim int
 	wide      []float32 // [rows, dim], or

@@ -1,6 +1,7 @@
-// Package checkpoint brings the tensors of a checkpoint into the memory of a model. A Source has tensors by name; wrappers replace, transpose
-// and change them. A Plan is what the parts of a model want, each with a slot that is filled later. Check and Bytes compare the plan with
-// headers; Plan.Finish reads and packs on all threads.
+// Package checkpoint brings the tensors of a checkpoint into the memory of a model. A Source has
+// tensors by name; wrappers replace, transpose and change them. A Plan is what the parts of a model
+// want, each with a slot that is filled later. Check and Bytes compare the plan with headers;
+// Plan.Finish reads and packs on all threads.
 package checkpoint
 
 import (
@@ -16,28 +17,31 @@ import (
 type Weights interface {
 	// Names lists all tensors, so that tensors can be reported which the model did not ask for.
 	Names() []string
-	// Tensor returns the row-major elements of the named tensor. The error
-	// matches fault.ErrMissing if there is none, fault.ErrMisshapen if its shape is another.
+	// Tensor returns the row-major elements of the named tensor. The error matches fault.ErrMissing
+	// if there is none, fault.ErrMisshapen if its shape is another.
 	Tensor(name string, shape ...int) ([]float32, error)
 }
 
-// A Reader is Weights whose tensors are read piece by piece, such as a file: packing them needs no second copy.
+// A Reader is Weights whose tensors are read piece by piece, such as a file: packing them needs no
+// second copy.
 type Reader interface {
 	Weights
 	// Shape returns the shape of the named tensor, and false if there is none.
 	Shape(name string) ([]int, bool)
-	// Format returns the format of the named tensor's elements, in which they are held where they need not be float32.
+	// Format returns the format of the named tensor's elements, in which they are held where they
+	// need not be float32.
 	Format(name string) kernels.Format
-	// Read sets dst to the elements of the named tensor from the given one on, in
-	// row-major order. It must be safe for concurrent use.
+	// Read sets dst to the elements of the named tensor from the given one on, in row-major order.
+	// It must be safe for concurrent use.
 	Read(dst []float32, name string, from int) error
 }
 
-// A BlockReader is a Reader that also gives tensors in their format, if that is one of 16 bits or of blocks.
+// A BlockReader is a Reader that also gives tensors in their format, if that is one of 16 bits or
+// of blocks.
 type BlockReader interface {
 	Reader
-	// ReadBlocks sets dst to the stored numbers, little-endian, from the given element on. If the error matches
-	// errors.ErrUnsupported, Read is called instead.
+	// ReadBlocks sets dst to the stored numbers, little-endian, from the given element on. If the
+	// error matches errors.ErrUnsupported, Read is called instead.
 	ReadBlocks(dst []byte, name string, from int) error
 }
 
@@ -54,8 +58,9 @@ type Source interface {
 	Shape(name string) ([]int, bool)
 	// Format returns the format of a tensor, FormatF32 if there is none or only reading would tell.
 	Format(name string) kernels.Format
-	// Open returns a tensor of the given shape. It reads nothing. The error matches fault.ErrMissing or fault.ErrMisshapen; where only
-	// reading would tell, it is that of Tensor.Read.
+	// Open returns a tensor of the given shape. It reads nothing. The error matches
+	// fault.ErrMissing or fault.ErrMisshapen; where only reading would tell, it is that of
+	// Tensor.Read.
 	Open(name string, shape []int) (Tensor, error)
 }
 
@@ -65,7 +70,8 @@ type Tensor interface {
 	Integers() bool         // whether they are integers
 	// Read sets dst to the numbers from one of them on, or fails.
 	Read(dst []float32, from int) error
-	// ReadBlocks is Read for the numbers as they are stored; errors.ErrUnsupported if the source cannot do that.
+	// ReadBlocks is Read for the numbers as they are stored; errors.ErrUnsupported if the source
+	// cannot do that.
 	ReadBlocks(dst []byte, from int) error
 }
 
@@ -111,7 +117,8 @@ func readBlocks(r Reader, dst []byte, name string, from int) error {
 	return errors.ErrUnsupported
 }
 
-// whole is weights that give tensors as a whole, in the shape that is asked for, on one goroutine at a time.
+// whole is weights that give tensors as a whole, in the shape that is asked for, on one goroutine
+// at a time.
 type whole struct {
 	Weights
 	listed map[string]bool

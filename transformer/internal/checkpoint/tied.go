@@ -10,9 +10,10 @@ import (
 
 // This file handles a table and a projection to the vocabulary that the configuration ties to it.
 
-// Tie reports whether the tensor w, which the configuration ties to the table t, is another one all the same: the two are one matrix unless
-// the checkpoint has w with other elements, or adapters change one of them. ok is false if there can be none. The result is w as it is to
-// be read: where the checkpoint has no w, from the table.
+// Tie reports whether the tensor w, which the configuration ties to the table t, is another one all
+// the same: the two are one matrix unless the checkpoint has w with other elements, or adapters
+// change one of them. ok is false if there can be none. The result is w as it is to be read: where
+// the checkpoint has no w, from the table.
 func (p *Plan) Tie(t *Table, w Want) (read Want, apart, ok bool) {
 	p.alone(w.Tensor)
 	v := p.vectors(t)
@@ -49,7 +50,8 @@ func (p *Plan) vectors(t *Table) *vectors {
 	return p.tables[at]
 }
 
-// apart reports whether the weight w of a projection is another one than that of the table that it is tied to.
+// apart reports whether the weight w of a projection is another one than that of the table that it
+// is tied to.
 func (p *Plan) apart(v *vectors, w Want, own bool) bool {
 	table := v.want.Tensor
 	switch {
@@ -63,7 +65,8 @@ func (p *Plan) apart(v *vectors, w Want, own bool) bool {
 	return v.want.tied == "" && !p.same(v, w)
 }
 
-// replacesTied reports whether another tensor than the table's takes the place of w, and is not a copy: it would be the table's.
+// replacesTied reports whether another tensor than the table's takes the place of w, and is not a
+// copy: it would be the table's.
 func (p *Plan) replacesTied(v *vectors, w Want) bool {
 	head, ok := p.source.replaced[w.Tensor]
 	if !ok || head.Apart || v.absent || p.source.changed(w.Tensor) || v.changed {
@@ -72,7 +75,8 @@ func (p *Plan) replacesTied(v *vectors, w Want) bool {
 	return !p.source.replaced[v.want.Tensor].Apart && !p.same(v, w)
 }
 
-// same reports whether the tensor w is that of a table. It is the one place where a plan depends on what tensors have.
+// same reports whether the tensor w is that of a table. It is the one place where a plan depends on
+// what tensors have.
 func (p *Plan) same(v *vectors, w Want) bool {
 	t := p.open(w)
 	if t == nil || v.tensor == nil {

@@ -9,15 +9,17 @@ import (
 
 // This file reads matrices that are stored transposed, as GPT-2's Conv1D has them.
 
-// transposed is the matrices [out, in] of a tensor that has them as [in, out]. The rows of one of them are read together: each is in memory
-// from its first row on, and the Tensor is dropped after its last one.
+// transposed is the matrices [out, in] of a tensor that has them as [in, out]. The rows of one of
+// them are read together: each is in memory from its first row on, and the Tensor is dropped after
+// its last one.
 type transposed struct {
 	Tensor
 	in, out int
 	whole   func() ([]float32, error) // [out, in]
 }
 
-// transpose returns the matrix numbered item of a tensor that stacks several. Elements are counted as in the tensor [items, out, in].
+// transpose returns the matrix numbered item of a tensor that stacks several. Elements are counted
+// as in the tensor [items, out, in].
 func transpose(t Tensor, in, out, item int) transposed {
 	return transposed{t, in, out, sync.OnceValues(func() ([]float32, error) {
 		x := make([]float32, out*in)

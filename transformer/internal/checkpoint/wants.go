@@ -9,8 +9,8 @@ type Stack struct {
 	In       int
 	Strips   []Strip
 	RowByRow bool // it is held as it is stored, without a copy for many rows
-	// Together, unless nil, are the rows of all linear layers that multiply the same rows. Weights of int8 are balanced by all of them, so
-	// that rows become the same integers for each layer.
+	// Together, unless nil, are the rows of all linear layers that multiply the same rows. Weights
+	// of int8 are balanced by all of them, so that rows become the same integers for each layer.
 	Together []Strip
 }
 
@@ -26,7 +26,8 @@ type matrix struct {
 // weight is the want by which the format is chosen.
 func (m *matrix) weight() Want { return m.Strips[0].Weight }
 
-// vectors is a table that is wanted, of which it is not known yet whether a projection shares its vectors.
+// vectors is a table that is wanted, of which it is not known yet whether a projection shares its
+// vectors.
 type vectors struct {
 	*Table          // the slot
 	want     Want   // of the tensor, [rows, dim]

@@ -1,5 +1,5 @@
-// Package datafile has what the packages of file formats share. A file is not trusted: nothing
-// is allocated because it claims to be so long.
+// Package datafile has what the packages of file formats share. A file is not trusted: nothing is
+// allocated because it claims to be so long.
 package datafile
 
 import (

@@ -13,8 +13,7 @@ import (
 
 // This file makes the floating-point elements of tensors Go's numbers.
 
-// An Element is a type of floating-point numbers; its zero value is not one of
-// them.
+// An Element is a type of floating-point numbers; its zero value is not one of them.
 type Element int
 
 // The types that can be read.

@@ -1,5 +1,6 @@
 // Gen writes the loops that package peak measures the machine's limits with: fused multiply-adds on
-// registers alone, reading, and copying, for each vector width. Every one is a single unrolled loop.
+// registers alone, reading, and copying, for each vector width. Every one is a single unrolled
+// loop.
 package main
 
 import (
@@ -30,8 +31,8 @@ func Files() map[string]string {
 	}
 }
 
-// x86 writes the loops for registers of a class, of size bytes. The accumulators of the FMA loop must
-// cover latency times pipes: 4 or 5 cycles, two pipes.
+// x86 writes the loops for registers of a class, of size bytes. The accumulators of the FMA loop
+// must cover latency times pipes: 4 or 5 cycles, two pipes.
 func x86(isa, reg string, size, accumulators int) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

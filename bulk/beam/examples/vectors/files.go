@@ -106,7 +106,8 @@ type place struct {
 	Input, Output string // the pattern and the folder
 }
 
-// path is where the results of a file are: below the folder as the file is below the pattern's part without wildcards.
+// path is where the results of a file are: below the folder as the file is below the pattern's part
+// without wildcards.
 func (p place) path(file, end string) string {
 	fixed := p.Input
 	if i := strings.IndexAny(fixed, "*?[\\"); i >= 0 {

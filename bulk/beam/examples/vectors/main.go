@@ -1,12 +1,13 @@
-// Command vectors turns Parquet files of texts into Parquet files of vectors with Apache Beam: here on prism, Beam's own
-// runner, and with different flags on Flink, Spark or Dataflow.
+// Command vectors turns Parquet files of texts into Parquet files of vectors with Apache Beam: here
+// on prism, Beam's own runner, and with different flags on Flink, Spark or Dataflow.
 //
 //	go run ./bulk/beam/examples/vectors -model all-MiniLM-L6-v2 -input 'corpus/*.parquet' -output vectors
 //
-// For an input NAME there is OUTPUT/NAME.parquet with the columns row, embedding, tokens and cut, its rows in their order,
-// and for rows without a vector OUTPUT/NAME.dead.jsonl. A file that cannot be opened, is not Parquet or does not have the
-// column and the part of a file after damage are one dead letter each, with row -1. Other errors of reading or writing fail the
-// bundle, which the runner tries again. Results of one file are sorted in memory.
+// For an input NAME there is OUTPUT/NAME.parquet with the columns row, embedding, tokens and cut,
+// its rows in their order, and for rows without a vector OUTPUT/NAME.dead.jsonl. A file that cannot
+// be opened, is not Parquet or does not have the column and the part of a file after damage are one
+// dead letter each, with row -1. Other errors of reading or writing fail the bundle, which the
+// runner tries again. Results of one file are sorted in memory.
 package main
 
 import (

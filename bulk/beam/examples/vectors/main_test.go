@@ -67,8 +67,9 @@ type vector struct {
 	Cut       bool
 }
 
-// shards writes texts to files of different lengths, some of them in a second folder, and returns their names in the
-// order of the texts. The files also have one invalid row and one null, and one file has no rows; texts does not have these.
+// shards writes texts to files of different lengths, some of them in a second folder, and returns
+// their names in the order of the texts. The files also have one invalid row and one null, and one
+// file has no rows; texts does not have these.
 func shards(t *testing.T, dir string, all []string) (names []string, sizes []int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -178,8 +179,9 @@ func values[T any](t *testing.T, c file.ColumnChunkReader, n int) []T {
 	return out
 }
 
-// TestSameBytes: vectors of files through Beam on prism, of bulk and of text.Embedder are the same to the bit,
-// whatever the order of shards and the number of threads; with -rows 100000 that takes half a minute of processors.
+// TestSameBytes: vectors of files through Beam on prism, of bulk and of text.Embedder are the same
+// to the bit, whatever the order of shards and the number of threads; with -rows 100000 that takes
+// half a minute of processors.
 func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	all := texts(*rows)
@@ -244,8 +246,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a damaged file, one without the column and one without permission to read are dead letters as a whole; the
-// other files get results.
+// TestUnreadable: a damaged file, one without the column and one without permission to read are
+// dead letters as a whole; the other files get results.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	one := "one"

@@ -2,9 +2,10 @@
 //
 //	real MODEL < request.json
 //
-// The request is one JSON object, {"text": …, "formats": true, "chats": […], "tokens": N, "files": […]}. The answer has the ids of
-// the text, its perplexity with the model's weights in each format, if asked for, and with those of other files as they are stored, and for each
-// chat the ids of its prompt and of at most N greedy tokens in float32.
+// The request is one JSON object, {"text": …, "formats": true, "chats": […], "tokens": N, "files":
+// […]}. The answer has the ids of the text, its perplexity with the model's weights in each format,
+// if asked for, and with those of other files as they are stored, and for each chat the ids of its
+// prompt and of at most N greedy tokens in float32.
 package main
 
 import (
@@ -150,7 +151,8 @@ func opened(path string, o models.Options, ids []int) (float64, error) {
 	return perplexity(m, ids)
 }
 
-// piece is how many tokens of a text are computed together for its perplexity; those of its second half count.
+// piece is how many tokens of a text are computed together for its perplexity; those of its second
+// half count.
 const piece = 512
 
 // perplexity is that of the whole pieces of a text, as of one that is read as a prompt.

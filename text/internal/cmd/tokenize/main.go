@@ -9,8 +9,8 @@
 //
 //	tokenize -time [-offsets] FOLDER
 //
-// reads a JSON array of texts and then, for each line, encodes all of them and
-// prints the time. AVOFORMER_READY names a folder for ready files.
+// reads a JSON array of texts and then, for each line, encodes all of them and prints the time.
+// AVOFORMER_READY names a folder for ready files.
 package main
 
 import (

@@ -26,7 +26,8 @@ func (b *bits) take(n int) (v int) {
 	return v
 }
 
-// granule is what side information says of the samples of a channel, and the factors and values that follow it.
+// granule is what side information says of the samples of a channel, and the factors and values
+// that follow it.
 type granule struct {
 	length    int // in bits
 	big       int // pairs of values
@@ -119,8 +120,8 @@ func (b *bits) signed(v, escape int) int {
 	return v
 }
 
-// side reads the side information of a frame: how many bytes before it the main data begins, and which factors of the second granule are
-// those of the first.
+// side reads the side information of a frame: how many bytes before it the main data begins, and
+// which factors of the second granule are those of the first.
 func side(h header, data []byte) (back int, same [2][4]bool, all [2][2]granule) {
 	b := &bits{data: data}
 	if h.low == 0 {
@@ -179,13 +180,15 @@ func side(h header, data []byte) (back int, same [2][4]bool, all [2][2]granule) 
 // widthsOf are the bits of factors by scalefac_compress, for MPEG-1.
 var widthsOf = [2][16]int{{0, 0, 0, 0, 3, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4}, {0, 1, 2, 3, 0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 2, 3}}
 
-// counts are how many factors have the same number of bits, for MPEG-2: of long, short and mixed blocks.
+// counts are how many factors have the same number of bits, for MPEG-2: of long, short and mixed
+// blocks.
 var counts = [6][3][4]int{
 	{{6, 5, 5, 5}, {9, 9, 9, 9}, {6, 9, 9, 9}}, {{6, 5, 7, 3}, {9, 9, 12, 6}, {6, 9, 12, 6}}, {{11, 10, 0, 0}, {18, 18, 0, 0}, {15, 18, 0, 0}},
 	{{7, 7, 7, 0}, {12, 12, 12, 0}, {6, 15, 12, 0}}, {{6, 6, 6, 3}, {12, 9, 9, 6}, {6, 12, 9, 6}}, {{8, 8, 5, 0}, {15, 12, 9, 0}, {6, 18, 9, 0}},
 }
 
-// readFactors reads the scale factors: those of long bands, then of short ones, three windows after each other.
+// readFactors reads the scale factors: those of long bands, then of short ones, three windows after
+// each other.
 func (r *granule) readFactors(b *bits, h header, second bool, same [4]bool, before *granule, right bool) {
 	if h.low > 0 {
 		r.readLowFactors(b, right && h.joint&1 != 0)

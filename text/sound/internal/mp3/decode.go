@@ -21,8 +21,8 @@ type decoder struct {
 
 func newDecoder() *decoder { return &decoder{} }
 
-// decode returns the samples of a frame, the mean of its channels, valid up to the next call. Where data of earlier frames is missing, as
-// at the beginning of a part of a stream, it is silence.
+// decode returns the samples of a frame, the mean of its channels, valid up to the next call. Where
+// data of earlier frames is missing, as at the beginning of a part of a stream, it is silence.
 func (d *decoder) decode(h header, frame []byte) []float64 {
 	d.out = append(d.out[:0], make([]float64, h.samples())...)
 	at := headBytes
@@ -345,7 +345,8 @@ func (d *decoder) transform(c int, r *granule, x *[576]float64) {
 	}
 }
 
-// matrix is that of the synthesis, for sums and differences of lines that are as far from both ends.
+// matrix is that of the synthesis, for sums and differences of lines that are as far from both
+// ends.
 var matrix = sync.OnceValue(func() *[64][16]float64 {
 	m := new([64][16]float64)
 	for i := range m {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDrawn decodes streams that text/scripts/mp3_frames.py drew, of blocks and stereo that encoders seldom write, and compares some samples with
-// those of ffmpeg, which computes in float32.
+// TestDrawn decodes streams that text/scripts/mp3_frames.py drew, of blocks and stereo that
+// encoders seldom write, and compares some samples with those of ffmpeg, which computes in float32.
 func TestDrawn(t *testing.T) {
 	data, err := os.ReadFile("testdata/drawn.json")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package mp3 reads MP3: layer III of MPEG-1, MPEG-2 and MPEG-2.5 audio (ISO/IEC 11172-3 and 13818-3), with the tags by which encoders say how
-// much silence they added.
+// Package mp3 reads MP3: layer III of MPEG-1, MPEG-2 and MPEG-2.5 audio (ISO/IEC 11172-3 and
+// 13818-3), with the tags by which encoders say how much silence they added.
 //
 //   - frame.go: headers, frames between other bytes, and what tags leave out
 //   - bits.go: side information, scale factors and Huffman codes of a frame
@@ -17,7 +17,8 @@ import (
 // headBytes is the length of a frame's header.
 const headBytes = 4
 
-// mostFrame is the length of the longest frame: 320,000 bits a second at 32 kHz, or 160,000 at 8 kHz, with a byte of padding.
+// mostFrame is the length of the longest frame: 320,000 bits a second at 32 kHz, or 160,000 at 8
+// kHz, with a byte of padding.
 const mostFrame = 144*160000/8000 + 1
 
 // header is what the first four bytes of a frame say.
@@ -97,7 +98,8 @@ type frames struct {
 	after bool // a frame, with nothing between
 }
 
-// Begins reports whether a stream of frames begins in head, the beginning of a file, perhaps after bytes that belong to no frame.
+// Begins reports whether a stream of frames begins in head, the beginning of a file, perhaps after
+// bytes that belong to no frame.
 func Begins(head []byte) bool {
 	for at := range head {
 		if sure(head[at:], header{}, false) {
@@ -107,8 +109,8 @@ func Begins(head []byte) bool {
 	return false
 }
 
-// FreeFormat reports whether head, the beginning of a file, has frames that do not say how long they are: three like each other, at equal distances,
-// of which each may have a byte of padding.
+// FreeFormat reports whether head, the beginning of a file, has frames that do not say how long
+// they are: three like each other, at equal distances, of which each may have a byte of padding.
 func FreeFormat(head []byte) bool {
 	const most = 2 * mostFrame
 	free := func(at int) (h header, ok bool) {
@@ -137,7 +139,8 @@ func FreeFormat(head []byte) bool {
 	return false
 }
 
-// sure reports whether a frame begins b: the next two headers are where they should be, as far as b has bytes for them.
+// sure reports whether a frame begins b: the next two headers are where they should be, as far as b
+// has bytes for them.
 func sure(b []byte, like header, known bool) bool {
 	const most = 3
 	for n := range most {
@@ -221,7 +224,8 @@ type cut struct{ begin, from, to int64 }
 // decoderDelay is the number of samples by which every decoder is late.
 const decoderDelay = 528 + 1
 
-// tag reads what an encoder says in a first frame of silence, as Xing's, LAME's and VBRI's tags do; false if the frame is of sound.
+// tag reads what an encoder says in a first frame of silence, as Xing's, LAME's and VBRI's tags do;
+// false if the frame is of sound.
 func tag(h header, frame []byte) (c cut, ok bool) {
 	if at := headBytes + 32; len(frame) >= at+4 && string(frame[at:at+4]) == "VBRI" {
 		return c, true
@@ -258,7 +262,8 @@ func tag(h header, frame []byte) (c cut, ok bool) {
 	return c, true
 }
 
-// Read decodes a file. begin gets its rate and the number of its channels, and add each sample, the mean of the channels.
+// Read decodes a file. begin gets its rate and the number of its channels, and add each sample, the
+// mean of the channels.
 func Read(in *bufio.Reader, begin func(rate, channels int) error, add func(x float64) error) error {
 	f := &frames{in: in}
 	d := newDecoder()

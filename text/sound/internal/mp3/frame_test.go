@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBegins: a header that says no length makes nothing an MP3 of free format by itself, neither among random bytes nor before frames; three of them
-// at equal distances do.
+// TestBegins: a header that says no length makes nothing an MP3 of free format by itself, neither
+// among random bytes nor before frames; three of them at equal distances do.
 func TestBegins(t *testing.T) {
 	free := append([]byte{0xff, 0xfb, 0, 0}, make([]byte, 413)...)
 	padded := append([]byte{0xff, 0xfb, 2, 0}, make([]byte, 414)...)

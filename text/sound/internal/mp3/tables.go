@@ -2,8 +2,9 @@ package mp3
 
 // Tables of ISO/IEC 11172-3 and 13818-3.
 
-// codes are the Huffman codes of table B.7: a tree for each table, in which * comes before the codes that begin with 0 and those that begin with 1,
-// and two hexadecimal digits are a pair of values. In the last two, for quadruples, the four bits of the second digit are values.
+// codes are the Huffman codes of table B.7: a tree for each table, in which * comes before the
+// codes that begin with 0 and those that begin with 1, and two hexadecimal digits are a pair of
+// values. In the last two, for quadruples, the four bits of the second digit are values.
 var codes = map[int]string{
 	1: "***11011000",
 	2: "******220212*212011*011000",
@@ -47,7 +48,8 @@ var codes = map[int]string{
 	33: "****0f0e*0d0c**0b0a*0908***0706*0504**0302*0100",
 }
 
-// window is the first half, and the middle, of the synthesis window of table B.3, in 65536ths; the second half is its mirror image.
+// window is the first half, and the middle, of the synthesis window of table B.3, in 65536ths; the
+// second half is its mirror image.
 var window = [257]int32{
 	0, -1, -1, -1, -1, -1, -1, -2, -2, -2, -2, -3, -3, -4, -4, -5, -5, -6, -7, -7,
 	-8, -9, -10, -11, -13, -14, -16, -17, -19, -21, -24, -26, -29, -31, -35, -38, -41, -45, -49, -53,
@@ -64,8 +66,9 @@ var window = [257]int32{
 	-64019, -65290, -66494, -67629, -68692, -69679, -70590, -71420, -72169, -72835, -73415, -73908, -74313, -74630, -74856, -74992, 75038,
 }
 
-// longBands and shortBands are where bands of scale factors begin (table B.8), by the rates of MPEG-1, MPEG-2 and MPEG-2.5. At 24 kHz
-// a band begins at 332, as encoders have it, not at 330, as the first edition of the standard says.
+// longBands and shortBands are where bands of scale factors begin (table B.8), by the rates of
+// MPEG-1, MPEG-2 and MPEG-2.5. At 24 kHz a band begins at 332, as encoders have it, not at 330, as
+// the first edition of the standard says.
 var longBands = [9][23]int{
 	{0, 4, 8, 12, 16, 20, 24, 30, 36, 44, 52, 62, 74, 90, 110, 134, 162, 196, 238, 288, 342, 418, 576},
 	{0, 4, 8, 12, 16, 20, 24, 30, 36, 42, 50, 60, 72, 88, 106, 128, 156, 190, 230, 276, 330, 384, 576},

@@ -15,20 +15,21 @@ type machine struct {
 	text    []byte
 	stack   []frame
 	steps   int // instructions executed
-	// failed has a bit for each split or join at each position, which is set if no match is found from there. The bit
-	// does not depend on where the search began. It is used once a text has taken more steps than usual, so that no
-	// instruction runs twice at a position.
+	// failed has a bit for each split or join at each position, which is set if no match is found
+	// from there. The bit does not depend on where the search began. It is used once a text has
+	// taken more steps than usual, so that no instruction runs twice at a position.
 	failed []uint64
-	// ends is used from the same time. It has, for each split or join inside of opLook and opAtomic and for each
-	// position, 1 + the end of the match that is found from there, or 0 if that is not known.
+	// ends is used from the same time. It has, for each split or join inside of opLook and opAtomic
+	// and for each position, 1 + the end of the match that is found from there, or 0 if that is not
+	// known.
 	inner int
 	ends  []int32
 	// breaks are the positions where grapheme clusters end, nil until they are needed.
 	breaks []int32
 }
 
-// frame is an alternative to try later: continue with pc at position at. A negative pc is a marker: when the frame is
-// reached, the instruction ^pc has failed at that position.
+// frame is an alternative to try later: continue with pc at position at. A negative pc is a marker:
+// when the frame is reached, the instruction ^pc has failed at that position.
 type frame struct{ pc, at int32 }
 
 const (
@@ -38,8 +39,8 @@ const (
 	keepStack = 1 << 16 // frames that a machine in the pool may hold
 )
 
-// AppendAll appends to places where the pattern matches in text, from left to right. Each search begins at the end of
-// the previous match.
+// AppendAll appends to places where the pattern matches in text, from left to right. Each search
+// begins at the end of the previous match.
 func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
 	m := re.machine.Get().(*machine)
 	m.text, m.steps = text, 0
@@ -65,8 +66,8 @@ func (m *machine) appendAll(places []Place) []Place {
 	return places
 }
 
-// match runs the program at pc and returns the end of its match at a position, or -1. If inner is set, it remembers the
-// ends of matches.
+// match runs the program at pc and returns the end of its match at a position, or -1. If inner is
+// set, it remembers the ends of matches.
 func (m *machine) match(pc, at int32, inner bool) int32 {
 	base := len(m.stack)
 	for {
@@ -130,7 +131,8 @@ func (m *machine) match(pc, at int32, inner bool) int32 {
 	}
 }
 
-// found drops the frames above base after a match, and remembers its end for the splits and joins on its way.
+// found drops the frames above base after a match, and remembers its end for the splits and joins
+// on its way.
 func (m *machine) found(base int, at int32, inner bool) int32 {
 	if inner && m.ends != nil {
 		for _, f := range m.stack[base:] {

@@ -1,9 +1,10 @@
-// Package onig matches patterns in the syntax of Oniguruma, the regular expression library of Hugging Face's
-// tokenizers: with lookahead, possessive quantifiers, nested classes, and the characters of its version of Unicode.
-// [Compile] returns an error for syntax that the package does not support.
+// Package onig matches patterns in the syntax of Oniguruma, the regular expression library of
+// Hugging Face's tokenizers: with lookahead, possessive quantifiers, nested classes, and the
+// characters of its version of Unicode. [Compile] returns an error for syntax that the package does
+// not support.
 //
-// Work and memory are linear in the text for every pattern: at most about 2*maxProgram steps per byte, and the memory
-// of maxMemory alternatives and maxInner matches.
+// Work and memory are linear in the text for every pattern: at most about 2*maxProgram steps per
+// byte, and the memory of maxMemory alternatives and maxInner matches.
 package onig
 
 import (
@@ -60,9 +61,9 @@ const (
 	maxInner   = 64
 )
 
-// Compile parses a pattern. It returns an error for a pattern that matches the empty text, and for syntax that the
-// package does not support: backreferences, conditions, lookbehind of more than a character, and letters that match
-// several letters if case is ignored.
+// Compile parses a pattern. It returns an error for a pattern that matches the empty text, and for
+// syntax that the package does not support: backreferences, conditions, lookbehind of more than a
+// character, and letters that match several letters if case is ignored.
 func Compile(pattern string) (*Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("longer than %d bytes", maxPattern)
@@ -206,9 +207,9 @@ func (re *Regexp) emitRepetition(n *node) error {
 	return nil
 }
 
-// ligature reports whether letters of a ligature may follow each other in a match of the node, and returns the letters
-// that a match may begin and end with. If such letters are in different groups, Oniguruma takes only some of them for a
-// ligature.
+// ligature reports whether letters of a ligature may follow each other in a match of the node, and
+// returns the letters that a match may begin and end with. If such letters are in different groups,
+// Oniguruma takes only some of them for a ligature.
 func (n *node) ligature() (found bool, first, last letters) {
 	switch n.kind {
 	case oneChar:

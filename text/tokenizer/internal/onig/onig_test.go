@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// refused lists the patterns of testdata that Oniguruma takes and this package does
-// not, since it does not know what they mean exactly.
+// refused lists the patterns of testdata that Oniguruma takes and this package does not, since it
+// does not know what they mean exactly.
 var refused = []string{
 	"a|", "x*", "a**", "a{0}b", "[]a]+", "[bc&-[z]]", "[a&-&&-c]", "(?x) a b",
 	"(?i:st|ſ)", "(?i:s(?:s))", `(?i:\u0073s)`, "(?i:ß)", "(?i:[ß])", "(?i:ŉ)", "(?i:[[:lower:]&&[^ßﬀ-ﬆ]])+",
@@ -65,8 +65,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestLinear: patterns and texts that take backtracking from the end of the text at
-// each of its characters, or more ways than there are atoms, take a bounded number of steps.
+// TestLinear: patterns and texts that take backtracking from the end of the text at each of its
+// characters, or more ways than there are atoms, take a bounded number of steps.
 func TestLinear(t *testing.T) {
 	for _, c := range []struct{ pattern, text string }{
 		{"(?:a|aa)+b", "a"},

@@ -46,7 +46,8 @@ type node struct {
 	letter      letters // if the node is a single letter inside of (?i:…)
 }
 
-// lengths returns the least and the most characters that the node matches; most is -1 if there is no bound.
+// lengths returns the least and the most characters that the node matches; most is -1 if there is
+// no bound.
 func (n *node) lengths() (least, most int) {
 	unbounded := false
 	part := func(s *node) (least, most int) {
@@ -157,7 +158,8 @@ func (p *parser) atom() (*node, error) {
 	return &node{kind: oneChar, set: s}, err
 }
 
-// anchor reads an escape that matches either no character or several. It returns nil for other escapes.
+// anchor reads an escape that matches either no character or several. It returns nil for other
+// escapes.
 func (p *parser) anchor() *node {
 	if p.at+1 == len(p.in) {
 		return nil
@@ -268,8 +270,8 @@ func (p *parser) name() bool {
 	return true
 }
 
-// options reads the options after (?, up to a colon or a parenthesis. After a parenthesis they apply to the rest of the
-// group.
+// options reads the options after (?, up to a colon or a parenthesis. After a parenthesis they
+// apply to the rest of the group.
 func (p *parser) options() (rest bool, err error) {
 	on := true
 	start := p.at
@@ -371,8 +373,8 @@ func (p *parser) interval(rep *node) error {
 	return err
 }
 
-// possessive returns a repetition that does not give back characters. For a repetition of a set it forbids the next
-// character to be in the set, which takes less memory than an atomic group.
+// possessive returns a repetition that does not give back characters. For a repetition of a set it
+// forbids the next character to be in the set, which takes less memory than an atomic group.
 func possessive(rep *node) *node {
 	char := rep.subs[0]
 	if char.kind != oneChar {

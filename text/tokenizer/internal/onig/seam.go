@@ -2,9 +2,9 @@ package onig
 
 // What a pattern does between two characters, in every text.
 
-// Crosses reports whether a match, or the decision about one, may reach from a character a over the b that follows it:
-// a match holds both, or looks at the text after a once it has taken a. If Crosses is false, the matches in a text that
-// ends with a do not change if b and more text follow.
+// Crosses reports whether a match, or the decision about one, may reach from a character a over the
+// b that follows it: a match holds both, or looks at the text after a once it has taken a. If
+// Crosses is false, the matches in a text that ends with a do not change if b and more text follow.
 func (re *Regexp) Crosses(a, b rune) bool {
 	s := seam{re: re, b: b, seen: make([]bool, len(re.program))}
 	for pc := range re.program {
@@ -55,8 +55,8 @@ func (s *seam) crosses(pc int) bool {
 	return false
 }
 
-// after returns where the program continues after an atomic group that ends at pc, or -1 if the pattern or a lookahead
-// ends there.
+// after returns where the program continues after an atomic group that ends at pc, or -1 if the
+// pattern or a lookahead ends there.
 func (s *seam) after(pc int) int {
 	if pc == len(s.re.program)-1 {
 		return -1

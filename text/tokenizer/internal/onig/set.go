@@ -348,8 +348,8 @@ func (p *parser) member() (*set, error) {
 	return between(r, r), nil
 }
 
-// folded adds the other cases of a single letter if (?i) asks for them. Characters that match several letters stay as
-// they are, and classes add cases as a whole.
+// folded adds the other cases of a single letter if (?i) asks for them. Characters that match
+// several letters stay as they are, and classes add cases as a whole.
 func (p *parser) folded(s *set) (*set, error) {
 	if !p.fold || s.char < 0 {
 		return s, nil
@@ -365,8 +365,8 @@ func (p *parser) folded(s *set) (*set, error) {
 	return within(spans), nil
 }
 
-// closed adds the other cases of the letters of a class. A class that is not negated must not hold characters that
-// match several letters.
+// closed adds the other cases of the letters of a class. A class that is not negated must not hold
+// characters that match several letters.
 func closed(s *set, negated bool) (*set, error) {
 	same, several := ucd.Cases()
 	added := []*set{s}

@@ -1,7 +1,7 @@
 package ucd
 
-// Normal forms of UAX #15. Each character of a form comes with its change to the number of characters: 0 replaces one,
-// 1 is added, -n also removes n.
+// Normal forms of UAX #15. Each character of a form comes with its change to the number of
+// characters: 0 replaces one, 1 is added, -n also removes n.
 
 import (
 	"sort"
@@ -50,8 +50,9 @@ const (
 	countL, countV, countT             = 19, 21, 28
 )
 
-// Append appends the form of text, with the changes, to dst. Forms of two texts can be appended one after the other if
-// the second text begins with a character without f.Flag: the result is the form of both together.
+// Append appends the form of text, with the changes, to dst. Forms of two texts can be appended one
+// after the other if the second text begins with a character without f.Flag: the result is the form
+// of both together.
 func (f Form) Append(dst []Change, text []rune) []Change {
 	t := formTables()
 	start := len(dst)

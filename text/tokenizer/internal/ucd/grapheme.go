@@ -37,8 +37,8 @@ var breaks = sync.OnceValue(func() *table[uint8] {
 	return build('g', func(v rune) uint8 { return uint8(v) })
 })
 
-// Grapheme returns the length in bytes of the first extended grapheme cluster of s, which must be valid UTF-8 and not
-// empty.
+// Grapheme returns the length in bytes of the first extended grapheme cluster of s, which must be
+// valid UTF-8 and not empty.
 func Grapheme(s []byte) int {
 	if len(s) == 1 || s[0] < utf8.RuneSelf && s[1] < utf8.RuneSelf && s[0] != '\r' {
 		return 1
@@ -78,8 +78,8 @@ func Grapheme(s []byte) int {
 	return at
 }
 
-// next returns the state of an emoji sequence after a character of class: 1 after a pictograph and its extenders, 2
-// after a joiner that follows these, otherwise 0.
+// next returns the state of an emoji sequence after a character of class: 1 after a pictograph and
+// its extenders, 2 after a joiner that follows these, otherwise 0.
 func next(state int, class uint8) int {
 	switch {
 	case class == gPictograph:

@@ -17,8 +17,8 @@ var names string
 // Run is the characters from First to End, without End.
 type Run struct{ First, End rune }
 
-// Named returns the characters of a set, in ascending runs. As in Oniguruma, case, spaces, hyphens and underlines in
-// the name do not matter. The name of a POSIX bracket begins with a colon.
+// Named returns the characters of a set, in ascending runs. As in Oniguruma, case, spaces, hyphens
+// and underlines in the name do not matter. The name of a POSIX bracket begins with a colon.
 func Named(name string) ([]Run, bool) {
 	name = strings.ToLower(strings.NewReplacer(" ", "", "-", "", "_", "").Replace(name))
 	index := nameIndex()
@@ -65,8 +65,8 @@ var nameIndex = sync.OnceValue(func() map[string]string {
 	return index
 })
 
-// Cases returns, for each letter with other cases, the letters that it matches if case is ignored. It also returns the
-// characters that match several letters then, and the letters in such matches.
+// Cases returns, for each letter with other cases, the letters that it matches if case is ignored.
+// It also returns the characters that match several letters then, and the letters in such matches.
 var Cases = sync.OnceValues(func() (same map[rune][]rune, several map[rune]bool) {
 	same, several = map[rune][]rune{}, map[rune]bool{}
 	namesOf("f", func(line string) {

@@ -1,5 +1,6 @@
-// Package ucd has the properties of characters that Hugging Face's tokenizers use. Their libraries have the data of
-// four different versions of Unicode, so ids would differ with package unicode or golang.org/x/text.
+// Package ucd has the properties of characters that Hugging Face's tokenizers use. Their libraries
+// have the data of four different versions of Unicode, so ids would differ with package unicode or
+// golang.org/x/text.
 package ucd
 
 import (
@@ -51,7 +52,8 @@ const (
 	pages    = (utf8.MaxRune + 1) / pageSize
 )
 
-// table maps runes to values. Neighbouring runes share a page, and all pages with a single value share storage.
+// table maps runes to values. Neighbouring runes share a page, and all pages with a single value
+// share storage.
 type table[T comparable] struct {
 	index [pages]*[pageSize]T
 }
