@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// Tags returns the names of the fields of JSON that a struct reads.
+// Tags returns the JSON names of a struct's fields.
 func Tags(of any) map[string]bool {
 	tags := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
@@ -28,10 +28,9 @@ func Tags(of any) map[string]bool {
 	return tags
 }
 
-// Settle goes through the fields of a file: those that are read, and those in idle, which have no
-// effect here, need nothing. Fields that the class does not have are warnings, and an error where
-// the class refuses them too. An error has a field and matches fault.ErrConfig; its caller adds the
-// file.
+// Settle goes through the fields of a file. Fields in read and in idle, which have no effect here,
+// are accepted. A field that the class does not have is a warning, or an error if the class refuses
+// such fields too. An error has a field and matches fault.ErrConfig; the caller adds the file.
 func Settle(c pyclass.Class, fields map[string]json.RawMessage, read map[string]bool, idle []string) (warnings []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if read[name] || slices.Contains(idle, name) || strings.HasPrefix(name, "_") {
@@ -50,7 +49,7 @@ func Settle(c pyclass.Class, fields map[string]json.RawMessage, read map[string]
 	return warnings, nil
 }
 
-// same reports whether two values of JSON are, numbers by their values.
+// same reports whether two values of JSON are equal. Numbers are compared by their values.
 func same(a json.RawMessage, b string) bool {
 	var x, y any
 	return pyjson.Unmarshal(a, &x) == nil && pyjson.Unmarshal([]byte(b), &y) == nil && (x == nil || reflect.DeepEqual(x, y))

@@ -41,16 +41,17 @@ const (
 	// RoundBias is 1.5*2^23. A float32 of that size has no fraction bits.
 	RoundBias float32 = 0x1.8p+23
 
-	// Results of exp outside [ExpMin, ExpMax] are 0 and +Inf after rounding; clamping to a little
-	// more keeps 2^n in reach of the scaling.
+	// Results of exp outside [ExpMin, ExpMax] are 0 and +Inf after rounding. Clamping slightly
+	// beyond them keeps 2^n within reach of the scaling.
 	ExpMin float32 = -104
 	ExpMax float32 = 89
 
-	// TanhClamp: |tanh| rounds to 1 from 9.02 on.
+	// TanhClamp is a bound for x. |tanh(x)| rounds to 1 from 9.02 on.
 	TanhClamp float32 = 9.0625
 )
 
-// GELUTanh's argument: 2*log2(e)*sqrt(2/pi)*(x + 0.044715*x^3) = x*(A + B*x^2).
+// GELUTanhA and GELUTanhB are the factors in GELUTanh's argument: 2*log2(e)*sqrt(2/pi)*(x +
+// 0.044715*x^3) = x*(A + B*x^2).
 const (
 	GELUTanhA float32 = 2.302208198
 	GELUTanhB float32 = 0.102943240

@@ -8,13 +8,14 @@ package avx512probe
 //go:noescape
 func addShort(dst, a, b *float32, n int)
 
-// maskedLoad reads src[i] into dst[i] for the i set in mask, through VMOVUPS.Z with a memory
-// operand; dst[i] = 0 for the others of the 16.
+// maskedLoad reads src[i] into dst[i] for each i that is set in mask, through VMOVUPS.Z with a
+// memory operand. It sets the other elements of the 16 to 0.
 //
 //go:noescape
 func maskedLoad(dst, src *float32, mask uint16)
 
-// maskedAdd is maskedLoad as the operand of an arithmetic instruction.
+// maskedAdd does the same as maskedLoad, with src as the memory operand of an arithmetic
+// instruction.
 //
 //go:noescape
 func maskedAdd(dst, src *float32, mask uint16)

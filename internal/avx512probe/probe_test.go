@@ -27,10 +27,10 @@ func needAVX512(t *testing.T) {
 	t.Skip("no AVX-512 here")
 }
 
-// TestCanary runs a kernel that is wrong on purpose. The test passes if the comparison finds it
-// out; with AVOFORMER_CANARY set it reports it as any test would, and so fails: make test-emulated
-// WHAT=avx512 fails unless that run fails, which proves that the emulator executes the kernels and
-// that its verdict arrives.
+// TestCanary runs a kernel that is wrong on purpose, and passes if the comparison notices. If
+// AVOFORMER_CANARY is set, the test reports the error like any other test, and so fails. make
+// test-emulated WHAT=avx512 requires that run to fail: this proves that the emulator executes the
+// kernels and that its verdict arrives.
 func TestCanary(t *testing.T) {
 	needAVX512(t)
 	err := checkAdd(addShort)
@@ -40,9 +40,9 @@ func TestCanary(t *testing.T) {
 			t.Error(err)
 		}
 	case err == nil:
-		t.Error("a kernel that is wrong on purpose was not found out")
+		t.Error("the comparison accepts a kernel that is wrong on purpose")
 	default:
-		t.Log("found out:", err)
+		t.Log("the comparison reports:", err)
 	}
 }
 
@@ -63,9 +63,8 @@ func checkAdd(add func(dst, a, b *float32, n int)) error {
 	return nil
 }
 
-// TestMaskedPageEnd puts the last n floats of a vector of 16 before the end of a page, with no
-// access allowed to the next one. Lanes that are masked off must not be touched: not by a load, not
-// by an operand, not by a store.
+// TestMaskedPageEnd puts the first n elements of a vector of 16 before the end of a page; the next
+// page allows no access. Loads, operands and stores must not touch lanes that are masked off.
 func TestMaskedPageEnd(t *testing.T) {
 	needAVX512(t)
 	if !checkasm.Guarded {

@@ -1,4 +1,4 @@
-// The error of this project's packages, and the kinds of it.
+// This file has the error of all packages, and its kinds.
 
 package check
 
@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// kinds are those that an error about a file may have, the special before the general.
+// kinds are the kinds that an error about a file may have, special kinds before general ones.
 var kinds = []error{fault.ErrModelType, fault.ErrConfig, fault.ErrFormat, fault.ErrFolder, fault.ErrWeights, fault.ErrOption, fault.ErrShape, fault.ErrMemory}
 
 // Error is the error of all packages.
@@ -30,8 +30,8 @@ func Option(name string, value any, format string, args ...any) error {
 	return &fault.Error{Kind: fault.ErrOption, Field: name, Value: Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
 }
 
-// Between returns an error about the option called name unless it is at least least and at most
-// most.
+// Between returns an error about the option called name unless its value has is at least least and
+// at most most.
 func Between(name string, has, least, most float64) error {
 	switch {
 	case has >= least && has <= most:
@@ -50,14 +50,15 @@ func number(x float64) string {
 	return fmt.Sprintf("%g", x)
 }
 
-// InFile is err, of a kind that its own kinds do not tell if need be, as an error about a file.
+// InFile returns err as an error about a file. Its kind is that of err, or otherwise if err has
+// none.
 func InFile(name string, otherwise, err error) error {
 	if e, ok := err.(*fault.Error); ok && e.File == "" {
 		named := *e
 		named.File = name
 		return &named
 	}
-	if e := (*fault.Error)(nil); errors.As(err, &e) && e.File != "" { // such as a file that this one names
+	if e := (*fault.Error)(nil); errors.As(err, &e) && e.File != "" { // of another file, such as one that this file names
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, k := range kinds {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBetween: an error names the bound that a number is beyond.
+// TestBetween: an error names the bound that a number exceeds.
 func TestBetween(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -12,7 +12,8 @@ func Finite(x []float32) error {
 	return first(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// Logits is Finite for logits. Those of tokens that the model rules out may be -Inf.
+// Logits returns an error as Finite does, except that -Inf is allowed for some elements, though not
+// for all: a model may rule tokens out.
 func Logits(x []float32) error {
 	some := len(x) == 0
 	err := first(x, func(v float64) bool {
@@ -37,10 +38,10 @@ func first(x []float32, bad func(v float64) bool) error {
 	return nil
 }
 
-// allFinite reports whether all of x are certainly finite: a finite sum has finite terms only. It
-// is false too where large numbers overflow in the sum.
+// allFinite reports whether all elements of x are certainly finite: a finite sum has only finite
+// terms. It also returns false if large numbers overflow in the sum.
 func allFinite(x []float32) bool {
-	var a, b, c, d float32 // which do not wait for each other
+	var a, b, c, d float32 // four sums, which are computed in parallel
 	for ; len(x) >= 8; x = x[8:] {
 		y := (*[8]float32)(x)
 		a, b, c, d = a+(y[0]+y[4]), b+(y[1]+y[5]), c+(y[2]+y[6]), d+(y[3]+y[7])

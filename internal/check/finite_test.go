@@ -44,8 +44,8 @@ func TestFinite(t *testing.T) {
 	}
 }
 
-// BenchmarkFinite: a vector, the hidden states of a text of 512 tokens, and the logits of a large
-// vocabulary.
+// BenchmarkFinite measures a vector, the hidden states of a text of 512 tokens, and the logits of a
+// large vocabulary.
 func BenchmarkFinite(b *testing.B) {
 	for _, n := range []int{384, 512 * 768, 152_000} {
 		x := make([]float32, n)

@@ -18,7 +18,7 @@ const canary = 0xffd5a500
 // offers no such pages, the neighbours are canaries, which only show what was written.
 type Buffer struct {
 	data     []byte // between the guards
-	margin   int    // canaries at each end of data, in place of guards
+	margin   int    // bytes of canaries at each end of data, in place of guards
 	snapshot []byte
 	guard    int // size of a guard page, 0 for none
 	id       uint32
@@ -56,10 +56,10 @@ func (b *Buffer) Fill() {
 	}
 }
 
-// Placement says where in a buffer a slice lies.
+// Placement is the position of a slice in a buffer.
 type Placement struct {
-	// Front puts the slice after the page in front of it; otherwise it ends before the page that
-	// follows.
+	// Front puts the slice after the guard page in front of it. Otherwise the slice ends before the
+	// guard page behind it.
 	Front bool
 	// Distance is the number of bytes between the slice and that page.
 	Distance int
@@ -72,7 +72,7 @@ func (p Placement) String() string {
 	return fmt.Sprintf("%d bytes before the page behind", p.Distance)
 }
 
-// at is where size bytes lie by p.
+// at returns the address of size bytes that are placed by p.
 func (b *Buffer) at(p Placement, size int) unsafe.Pointer {
 	off := b.margin + p.Distance
 	if !p.Front {
@@ -90,7 +90,7 @@ func Place[T any](b *Buffer, p Placement, n int) []T {
 	return unsafe.Slice((*T)(b.at(p, n*int(unsafe.Sizeof(e)))), n)
 }
 
-// Snapshot remembers the contents for Changed.
+// Snapshot copies the contents for Changed.
 func (b *Buffer) Snapshot() { copy(b.snapshot, b.data) }
 
 // Changed reports the bytes outside the given slices of the buffer that differ from the snapshot.
@@ -121,7 +121,8 @@ func (b *Buffer) Changed(except ...[]byte) error {
 
 func (b *Buffer) base() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b.data))) }
 
-// Where says on which guard page of b the fault err lies; "" if it lies on neither.
+// Where names the guard page of b on which the fault err lies. It returns "" if the fault lies on
+// neither.
 func (b *Buffer) Where(err error) string {
 	var f *Fault
 	if !errors.As(err, &f) || b.guard == 0 {
@@ -139,7 +140,7 @@ func (b *Buffer) Where(err error) string {
 
 // Fault is a memory access that the machine refused.
 type Fault struct {
-	Addr uintptr // the address, where the system tells
+	Addr uintptr // 0 if the system does not report it
 	err  error
 }
 
@@ -147,8 +148,8 @@ func (f *Fault) Error() string { return fmt.Sprintf("fault at %#x: %v", f.Addr, 
 
 func (f *Fault) Unwrap() error { return f.err }
 
-// Try runs f and returns the panic in which it ends, or nil. A memory fault is a panic here, a
-// *[Fault], and not the end of the program.
+// Try runs f and returns the panic that ends it, or nil. A memory fault does not end the program:
+// it is a panic here, a *[Fault].
 func Try(f func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

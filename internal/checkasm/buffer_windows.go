@@ -23,8 +23,8 @@ func newBuffer(size, page int) (*Buffer, error) {
 	); err != nil {
 		return nil, fmt.Errorf("VirtualProtect: %w", errors.Join(err, free()))
 	}
-	// The memory is not Go's, so its address may be made a pointer: through a pointer to it, as vet
-	// cannot know that.
+	// The memory is not Go's, so its address may become a pointer. The conversion goes through a
+	// pointer to the address, because vet cannot know that.
 	mem := *(*unsafe.Pointer)(unsafe.Pointer(&base))
 	return &Buffer{data: unsafe.Slice((*byte)(unsafe.Add(mem, page)), size), guard: page, free: free}, nil
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // Call calls the assembly function fn with the given arguments, one of each parameter's type, and
-// returns its results. The error joins all that fn did to the machine that a Go assembly function
-// may not do (see the package's comment). fn must be NOSPLIT, and its arguments and results must
-// leave room for a few canaries in 1024 bytes.
+// returns its results. The error joins all violations of the rules for Go assembly functions (see
+// the package's comment). fn must be NOSPLIT, and its arguments and results must leave space for a
+// few canaries in 1024 bytes.
 //
-// On architectures without a harness it calls fn as any Go function.
+// On architectures without a harness, Call calls fn like any Go function.
 func Call(fn any, args ...any) (results []any, err error) {
 	in := make([]reflect.Value, len(args))
 	for i, a := range args {
@@ -31,11 +31,11 @@ func Call(fn any, args ...any) (results []any, err error) {
 // those are canaries.
 type frame [frameWords]uintptr
 
-// frameWords is known to the assembly.
+// frameWords is repeated in the assembly.
 const frameWords = 128
 
-// machine holds what the assembly set before the call and found after it. It is one global because
-// nothing else survives a wrong stack pointer.
+// machine holds the state that the assembly set before the call and the state that it found after
+// the call. It is one global because nothing else survives a wrong stack pointer.
 var (
 	machineMu sync.Mutex
 	machine   state
@@ -78,8 +78,8 @@ const (
 	frameCanary = ^uintptr(0) / 0xff * 0xc5 // 0xc5c5…
 )
 
-// pack lays the arguments out as ABI0 does. It returns where the results will be, and how many
-// bytes it all takes.
+// pack lays the arguments out as ABI0 does. It returns the offsets of the results and the number of
+// bytes of arguments and results.
 func pack(f *frame, t reflect.Type, args []reflect.Value) (results []int, off int) {
 	align := func(n int) { off = (off + n - 1) &^ (n - 1) }
 	for i, a := range args {
@@ -88,7 +88,7 @@ func pack(f *frame, t reflect.Type, args []reflect.Value) (results []int, off in
 		if off+int(p.Size()) > frameWords*ptrSize {
 			panic(fmt.Sprintf("checkasm: arguments of %v take too much stack", t))
 		}
-		// The collector does not see pointers in f: args keeps them alive.
+		// The collector does not see pointers in f; args keeps their targets alive.
 		v := reflect.New(p)
 		v.Elem().Set(a)
 		copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(f), off)), p.Size()), unsafe.Slice((*byte)(v.UnsafePointer()), p.Size()))
@@ -103,9 +103,9 @@ func pack(f *frame, t reflect.Type, args []reflect.Value) (results []int, off in
 	return results, off
 }
 
-// entryABI0 finds where an assembly function begins. What a func value points to is the wrapper
-// that the linker puts before it, which turns Go's register arguments into stack arguments: the
-// function is what the wrapper calls.
+// entryABI0 returns the address at which an assembly function begins. A func value points to the
+// linker's wrapper, which turns Go's register arguments into stack arguments. The function is the
+// target of the wrapper's call.
 func entryABI0(fn reflect.Value) (uintptr, error) {
 	pc := fn.Pointer()
 	f := runtime.FuncForPC(pc)

@@ -12,24 +12,25 @@ import (
 
 const haveHarness = true
 
-// state is known to the assembly, by go_asm.h.
+// The assembly uses state's layout through go_asm.h.
 type state struct {
-	avx, avx512 uint8 // vector registers there are: 0 or 1
+	avx, avx512 uint8 // 1 if the machine has such vector registers, otherwise 0
 
 	sp, gotSP       uintptr
 	bp, gotBP       uintptr
 	flags           uintptr
 	mxcsr, gotMXCSR uint32
 	mask            uint64     // junk for the mask registers
-	junk            [16]uint32 // for the vector registers: not zero, not a number
+	junk            [16]uint32 // for the vector registers: not zero, and a NaN
 	zmm             [16][16]uint32
 
-	tiles      uint8  // they are filled with junk: 0 or 1
-	tilesInUse uint32 // what XGETBV reports about them after the call
+	tiles      uint8  // 1 if they are to be filled with junk, otherwise 0
+	tilesInUse uint32 // the bits for them that XGETBV reports after the call
 	tileConfig [64]byte
 }
 
-// Where a configuration has the palette, the bytes of rows and the rows of the eight tiles.
+// Offsets in the configuration of tiles, of the palette, the bytes per row and the numbers of rows;
+// and the number of tiles.
 const tilePalette, tileColumns, tileRows, allTiles = 0, 16, 48, 8
 
 // xgetbv executes XGETBV, for the assembly.
@@ -37,8 +38,9 @@ const tilePalette, tileColumns, tileRows, allTiles = 0, 16, 48, 8
 //lint:ignore U1000 the assembly calls it
 func xgetbv()
 
-// call copies f to the stack, fills every register but SP and BP with junk, calls fn, and copies
-// the arguments back. It notes in machine what it finds, and puts right what is wrong.
+// call copies f to the stack, fills every register except SP and BP with junk, calls fn, and copies
+// the arguments back. It records the registers in machine, and restores those that fn must not
+// change.
 //
 //go:noescape
 func call(fn uintptr, f *frame)

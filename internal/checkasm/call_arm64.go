@@ -10,9 +10,9 @@ import (
 
 const haveHarness = true
 
-// state is known to the assembly, by go_asm.h.
+// The assembly uses state's layout through go_asm.h.
 type state struct {
-	setR18 uint64 // 1 where the platform leaves R18 to the program
+	setR18 uint64 // 1 if the platform lets programs use R18
 
 	sp, gotSP     uintptr
 	fp, gotFP     uintptr
@@ -20,14 +20,15 @@ type state struct {
 	gotR27        uintptr
 	g, gotG       uintptr
 	fpcr, gotFPCR uintptr
-	junk          [4]uint32 // for the vector registers: not zero, not a number
+	junk          [4]uint32 // for the vector registers: not zero, and a NaN
 }
 
-// junkWord is what the assembly puts into registers.
+// junkWord is the value that the assembly writes to general registers.
 const junkWord = 0x5c5c5c5c5c5c5c5c
 
-// call copies f to the stack, fills every register that is the callee's with junk, calls fn, and
-// copies the arguments back. It notes in machine what it finds, and puts right what is wrong.
+// call copies f to the stack, fills every register that the callee may use with junk, calls fn, and
+// copies the arguments back. It records the registers in machine, and restores those that fn must
+// not change.
 //
 //go:noescape
 func call(fn uintptr, f *frame)
@@ -56,8 +57,8 @@ func (s *state) verify() (errs []error) {
 		errs = append(errs, fmt.Errorf("clobbered the platform's register R18: %#x, was %#x", s.gotR18, s.r18))
 	}
 	if s.gotR27 != junkWord {
-		// The register is not forbidden, but a value there is lost when the assembler next turns
-		// one instruction into two.
+		// The register is not forbidden, but its value is lost when the assembler next turns one
+		// instruction into two.
 		errs = append(errs, fmt.Errorf("clobbered the assembler's register R27: %#x, was %#x", s.gotR27, uintptr(junkWord)))
 	}
 	if s.gotFPCR != s.fpcr {

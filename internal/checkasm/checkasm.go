@@ -1,9 +1,9 @@
-// Package checkasm tests hand-written and generated assembly functions, like dav1d's tool of the
-// same name.
+// Package checkasm tests hand-written and generated assembly functions, like the tool of the same
+// name in dav1d.
 //
-// A [Case] is one call of a function: its operands, where each lies in memory, and a Go function
-// that says what must come out. [Check] makes the call with every operand in memory of its own
-// between two pages that may not be touched, surrounded by canaries, and reports
+// A [Case] is one call of a function: its operands, the place of each in memory, and a Go function
+// that computes the correct results. [Check] makes the call with every operand in memory of its
+// own, between two pages that may not be accessed, surrounded by canaries. It reports
 //
 //   - a fault: a read or write outside the pages of an operand,
 //   - a canary that changed: a write outside an operand, or between its rows,
@@ -14,11 +14,11 @@
 //     register, the upper halves of vector registers, reserved registers, the
 //     stack above its arguments.
 //
-// The call itself goes straight to the ABI0 entry of the function, with every register that it may
-// not rely on filled with junk ([Call]).
+// The call goes straight to the ABI0 entry of the function. Every register whose value the function
+// may not rely on is filled with junk ([Call]).
 //
-// [Lengths] and [Placements] are the sweeps that find the usual mistakes. Nothing here knows which
-// package the functions come from.
+// [Lengths] and [Placements] are the sweeps that find the usual mistakes. The package does not
+// depend on the packages that it tests.
 package checkasm
 
 import (
@@ -34,23 +34,23 @@ import (
 // Operand is a slice argument of a [Case]: a vector, or a matrix with a gap after each row.
 type Operand struct {
 	Name string
-	// Data holds the elements before the call, row by row and without gaps: a []T with T the
-	// function's element type.
+	// Data holds the elements before the call, row by row and without gaps: a []T, where T is the
+	// element type of the function's parameter.
 	Data any
 	// Rows and Cols are the shape. If both are 0, the operand is one row with all of Data.
 	Rows, Cols int
 	// LD is the distance between the starts of two rows, at least Cols; 0 stands for Cols.
 	LD int
-	// Write is set where the function may change the elements.
+	// Write says that the function may change the elements.
 	Write bool
-	// Scratch is set where it may leave anything in them.
+	// Scratch says that the function may leave any values in the elements.
 	Scratch bool
 	// Nil passes a nil slice.
 	Nil bool
-	// Same makes the operand the very slice of the named earlier operand, for functions that work
-	// in place. Everything else here is then ignored.
+	// Same passes the same slice as the earlier operand of this name, for functions that work in
+	// place. All other fields are then ignored.
 	Same string
-	// At is where the slice lies between its guard pages.
+	// At is the position of the slice between its guard pages.
 	At Placement
 }
 
@@ -58,35 +58,34 @@ type Operand struct {
 type Case struct {
 	// Fn is the function under test.
 	Fn any
-	// Args are its arguments in order: an Operand for each slice, and a value of the parameter's
-	// type for every other.
+	// Args are its arguments in order: an Operand for each slice, and for every other parameter a
+	// value of its type.
 	Args []any
-	// Want is a Go function of the same type. It is called with equal arguments; it leaves in its
-	// operands what Fn must leave in them, and returns what Fn must return.
+	// Want is a Go function of the same type. It is called with equal arguments, and must leave the
+	// correct results in its operands and return the correct values.
 	Want any
-	// Close decides whether an element of a written float32 operand, or a float32 result, is close
-	// enough to what is wanted. Without it, and for other types, all bits must agree, except for
-	// NaNs, which are all the same.
+	// Close reports whether an element of a written float32 operand, or a float32 result, is close
+	// enough to the wanted value. Without it, and for other types, all bits must agree, except that
+	// all NaNs are equal.
 	Close func(got, want float32) bool
-	// Tiles fills the tiles of AMX with junk before the call, and wants Fn to leave the thread
-	// without tiles. The machine must have them, and the system have permitted them.
+	// Tiles fills the tiles of AMX with junk before the call, and requires Fn to release them. The
+	// machine must have tiles, and the system must have permitted them.
 	Tiles bool
-	// GoABI calls Fn as any Go function and does not look at registers: for Go code, which keeps
-	// them itself.
+	// GoABI calls Fn like any Go function and does not check registers: Go code preserves them.
 	GoABI bool
 }
 
 // operand is an Operand in memory.
 type operand struct {
 	Operand
-	arg  int // its place among the arguments
+	arg  int // its index among the arguments
 	elem reflect.Type
-	mem  reflect.Value // the slice passed
+	mem  reflect.Value // the slice that is passed
 	buf  *Buffer
 }
 
-// Check makes the call and returns an error that says what is wrong, or nil. The buffers that it
-// needs come from pool.
+// Check makes the call and returns an error that lists all violations, or nil. Its buffers come
+// from pool.
 func Check(pool *Pool, c Case) error {
 	fn := reflect.ValueOf(c.Fn)
 	if fn.Type().NumIn() != len(c.Args) {
@@ -145,7 +144,8 @@ func Check(pool *Pool, c Case) error {
 	return errors.Join(errs...)
 }
 
-// arguments are those of Fn, of type fn, and of Want, and the operands among them.
+// arguments returns the arguments of Fn, whose type is fn, those of Want, and the operands among
+// them.
 func (c Case) arguments(pool *Pool, fn reflect.Type) (got, want []reflect.Value, ops []*operand, err error) {
 	pool.used = 0
 	got, want = make([]reflect.Value, len(c.Args)), make([]reflect.Value, len(c.Args))
@@ -179,7 +179,7 @@ func (c Case) arguments(pool *Pool, fn reflect.Type) (got, want []reflect.Value,
 		p.arg = i
 		ops = append(ops, p)
 		got[i] = p.mem
-		// The model gets a slice of the same layout in ordinary memory.
+		// Want gets a slice of the same layout in ordinary memory.
 		want[i] = reflect.MakeSlice(p.mem.Type(), p.mem.Len(), p.mem.Len())
 		reflect.Copy(want[i], p.mem)
 	}

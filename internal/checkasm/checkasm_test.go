@@ -20,7 +20,7 @@ func TestULP(t *testing.T) {
 		{1, 1, 0},
 		{1, 1 + 1.0/(1<<24), 0.5},
 		{1 + 1.0/(1<<22), 1, 2},
-		{0.5, 0.5 - 1.0/(1<<25), 1}, // below a power of two the units are half as large
+		{0.5, 0.5 - 1.0/(1<<25), 1}, // below a power of two a unit is half as large
 		{tiny, 0, 1},
 		{0, float64(tiny), 1},
 		{3 * tiny, float64(tiny) / 2, 2.5},
@@ -104,11 +104,11 @@ func TestGoFunction(t *testing.T) {
 	}
 	c.Want = func(dst []int16, n int) { copy(dst, []int16{2, 4, 7}) }
 	if err := checkasm.Check(pool, c); err == nil {
-		t.Error("a wrong element is not noticed")
+		t.Error("Check accepts a wrong element")
 	}
 }
 
-// beyond reads the byte d away from the first of s.
+// beyond reads the byte at offset d from the first byte of s.
 func beyond(s []byte, d int) { sink = *(*byte)(unsafe.Add(unsafe.Pointer(&s[0]), d)) }
 
 var sink byte

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/internal/checkasm/broken"
 )
 
-// A mistake is a broken function and what the report on it must say, for all lengths and placements
-// taken together.
+// A mistake is a broken function and a text that the reports on it must contain, for all lengths
+// and placements taken together.
 type mistake struct {
 	name  string
 	fn    func(dst, x []float32)
@@ -34,7 +34,7 @@ var mistakes = []mistake{
 	{"Rounding", broken.Rounding, "changed "},
 }
 
-// TestBroken shows that each mistake is found, and reported as the right kind.
+// TestBroken shows that each mistake is found, and that the report names its kind.
 func TestBroken(t *testing.T) {
 	for _, m := range append(mistakes, machineMistakes...) {
 		t.Run(m.name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestBroken(t *testing.T) {
 			}
 			errs := sweep(t, m.fn)
 			if len(errs) == 0 {
-				t.Fatal("not noticed")
+				t.Fatal("Check accepts it")
 			}
 			for _, err := range errs {
 				if strings.Contains(err.Error(), m.wants) {
@@ -51,19 +51,19 @@ func TestBroken(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("noticed as %v, want a report with %q", errs[0], m.wants)
+			t.Errorf("reported as %v, want a report with %q", errs[0], m.wants)
 		})
 	}
 }
 
-// TestRight shows that nothing is found where nothing is wrong.
+// TestRight shows that a correct function causes no report.
 func TestRight(t *testing.T) {
 	for _, err := range sweep(t, broken.Right) {
 		t.Error(err)
 	}
 }
 
-// TestInPlace does so for operands that share memory.
+// TestInPlace shows the same for operands that share memory.
 func TestInPlace(t *testing.T) {
 	pool := new(checkasm.Pool)
 	defer pool.Close()
@@ -85,7 +85,7 @@ func TestGaps(t *testing.T) {
 	pool := new(checkasm.Pool)
 	defer pool.Close()
 	err := checkasm.Check(pool, checkasm.Case{
-		Fn: broken.Right, // copies the gap too
+		Fn: broken.Right, // it copies the gap too
 		Args: []any{
 			checkasm.Operand{Name: "dst", Data: make([]float32, 6), Rows: 2, Cols: 3, LD: 5, Write: true},
 			checkasm.Operand{Name: "x", Data: make([]float32, 8)},
@@ -97,7 +97,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// sweep checks fn as a copy, and returns the error.
+// sweep checks fn as a function that copies, and returns the errors.
 func sweep(t *testing.T, fn func(dst, x []float32)) (errs []error) {
 	pool := new(checkasm.Pool)
 	defer pool.Close()

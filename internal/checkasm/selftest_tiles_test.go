@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/scripts/amx/native"
 )
 
-// TestTiles shows that tiles left in use are found: by a function that knows nothing of the junk in
-// them.
+// TestTiles shows that tiles left in use are found, with a function that does not use the tiles
+// filled with junk.
 func TestTiles(t *testing.T) {
 	native.Need(t)
 	pool := new(checkasm.Pool)

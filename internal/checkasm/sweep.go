@@ -6,8 +6,8 @@ import (
 )
 
 // Lengths returns the numbers of elements at which vector code goes wrong: 0 to four vectors and
-// three elements, and one less, as many and one more than each of the edges (of unrolled loops, of
-// blocks).
+// three elements, and each of the edges (of unrolled loops, of blocks) with the numbers just below
+// and just above it.
 func Lengths(width int, edges ...int) []int {
 	var ns []int
 	for n := range 4*width + 4 {
@@ -21,9 +21,9 @@ func Lengths(width int, edges ...int) []int {
 	return ns[slices.IndexFunc(ns, func(n int) bool { return n >= 0 }):]
 }
 
-// Placements are all distances from either guard page, in elements of elem bytes, up to a cache
-// line of 64 bytes: every alignment an element can have, and every number of elements between a
-// vector and the end of its page.
+// Placements returns all distances from either guard page, in elements of elem bytes, up to a cache
+// line of 64 bytes: every alignment that an element can have, and every number of elements between
+// a vector and the end of its page.
 func Placements(elem int) []Placement {
 	var ps []Placement
 	for d := 0; d < 64; d += elem {
@@ -32,10 +32,10 @@ func Placements(elem int) []Placement {
 	return ps
 }
 
-// ULP is how far got lies from the exact result want, in units in the last place of want rounded to
-// float32; below the normal numbers a unit is the smallest denormal number. It is 0 where both are
-// NaN or the same infinity, and where want overflows as got does, and +Inf where only one is NaN or
-// infinite.
+// ULP returns the distance of got from the exact result want, in units in the last place of want
+// rounded to float32. Below the normal numbers a unit is the smallest denormal number. The distance
+// is 0 if both are NaN or the same infinity, or if want overflows to the infinity got. It is +Inf
+// if only one is NaN or infinite.
 func ULP(got float32, want float64) float64 {
 	g := float64(got)
 	switch {

@@ -1,6 +1,6 @@
-// Package elementary has functions of float64 with the same bits on every machine, off by two ULP
-// at most, except [Erfinv]. Those of package math are assembly on some processors, and on others
-// the compiler fuses their products and sums.
+// Package elementary has functions of float64 with the same bits on every machine. Their errors are
+// at most two ULP, except for [Erfinv]. The functions of package math are assembly on some
+// processors, and on others the compiler fuses their products and sums.
 package elementary
 
 import "math"
@@ -58,8 +58,8 @@ func Exp(x float64) float64 {
 	return math.Ldexp(series(inverseFactorials[:15], 0, 1, r), int(k))
 }
 
-// Pow returns x^y. Where x is not above 0, or not finite, it is that of package math, which does no
-// arithmetic for most of them.
+// Pow returns x^y. If x is not above 0, or if x or y is not finite, it calls package math, which
+// does no arithmetic for most such arguments.
 func Pow(x, y float64) float64 {
 	if !(x > 0) || x-x != 0 || y-y != 0 {
 		return math.Pow(x, y)

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// function is one with its like of package math.
+// function is a function and its counterpart in package math.
 type function struct {
 	name      string
 	got, want func(x float64) float64
 	from, to  float64
-	ulps      float64 // by which they may differ
+	ulps      float64 // the allowed difference
 }
 
 var functions = []function{
@@ -44,7 +44,7 @@ func TestFunctions(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 20_000 {
 			x := f.from + float64(r.Float64()*(f.to-f.from))
-			// Near a zero of a sine the argument's own ULP counts.
+			// Near a zero of a sine, the ULP of the argument decides.
 			bound := f.ulps*0x1p-52*math.Abs(f.want(x)) + 0x1p-90
 			if got, want := f.got(x), f.want(x); !(math.Abs(got-want) <= bound) {
 				t.Fatalf("%s(%v) = %v, want %v", f.name, x, got, want)
@@ -73,7 +73,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// TestBits wants the same bits on every machine.
+// TestBits compares a checksum of results, which is the same on every machine.
 func TestBits(t *testing.T) {
 	h := fnv.New64a()
 	for _, f := range functions {

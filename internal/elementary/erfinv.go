@@ -2,12 +2,12 @@ package elementary
 
 import "math"
 
-// Erfinv returns the z for which erf(z) is x, for x from -0.9999 to 0.9999, as the quantiles of
-// normal distributions need. Its relative error is below 1e-13 up to 0.999, and below 1e-12 up to
+// Erfinv returns the z for which erf(z) is x, for x from -0.9999 to 0.9999: quantiles of normal
+// distributions need no more. Its relative error is below 1e-13 up to 0.999, and below 1e-12 up to
 // 0.9999.
 //
-// erf(z) = 2/sqrt(pi) * exp(-z^2) * (z + z^3*2/3 + z^5*4/15 + ...), whose terms are all of one
-// sign. Newton's method comes to the root from 0 without passing it, since the curve of erf
+// erf(z) = 2/sqrt(pi) * exp(-z^2) * (z + z^3*2/3 + z^5*4/15 + ...), and all terms have the same
+// sign. Newton's method approaches the root from 0 without passing it, since the curve of erf
 // flattens.
 func Erfinv(x float64) float64 {
 	const half = 0.886226925452758013649 // sqrt(pi)/2

@@ -2,7 +2,7 @@ package elementary
 
 import "math"
 
-// inverseOdd are 1/3, 1/5 and so on.
+// inverseOdd has 1/3, 1/5 and so on.
 var inverseOdd = [...]float64{1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21}
 
 // Log returns the natural logarithm of x.
@@ -20,7 +20,7 @@ func Log(x float64) float64 {
 	return log
 }
 
-// logParts returns the logarithm of a finite x > 0, and what its rounding leaves over.
+// logParts returns the logarithm of a finite x > 0, and the error of its rounding.
 //
 // x = m*2^e with m in [sqrt(1/2), sqrt(2)), and log(m) = 2*artanh(s) with s = (m-1)/(m+1): a series
 // in s^2 of at most 0.03.
@@ -31,7 +31,7 @@ func logParts(x float64) (high, low float64) {
 	}
 	e, below, above := float64(exponent), m-1, m+1
 	s := below / above
-	// What the divisor and the quotient lack of m+1 and of s.
+	// The rounding errors of the divisor m+1 and of the quotient s.
 	rest := math.FMA(-s, above, below) - float64(s*((m-above)+1))
 	w := float64(s * s)
 	p := float64(series(inverseOdd[:], 0, 1, w) * w)

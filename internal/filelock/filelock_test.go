@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/filelock"
 )
 
-// TestLock has goroutines exclude each other, and ends waiting with a context.
+// TestLock: goroutines exclude each other, and the end of a context ends waiting.
 func TestLock(t *testing.T) {
 	switch runtime.GOOS {
 	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "windows":
@@ -62,8 +62,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestUnlock: the lock is free at once, although a copy of the open file is left, as between a fork
-// and what follows it.
+// TestUnlock: the lock is released at once, although a copy of the open file is left, as after a
+// fork until the new program begins.
 func TestUnlock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
 	for range 2 {
@@ -71,7 +71,7 @@ func TestUnlock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close() // later than the next lock
+		defer f.Close() // after the file has been locked again
 		if held, err := filelock.TryLock(f); err != nil || !held {
 			t.Fatal(held, err)
 		}

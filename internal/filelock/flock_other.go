@@ -4,7 +4,7 @@ package filelock
 
 import "os"
 
-// try says that f is locked: these systems have no lock that ends with the process.
+// try returns true: these systems have no lock that ends with the process.
 func try(*os.File) (bool, error) { return true, nil }
 
 func unlock(*os.File) error { return nil }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// try reports whether f is locked now. A lock belongs to the open file, so that two of one process
-// exclude each other too.
+// try locks f if it can at once, and reports whether it could. A lock belongs to the open file, so
+// two open files of one process exclude each other too.
 func try(f *os.File) (bool, error) {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// try reports whether f is locked now.
+// try locks f if it can at once, and reports whether it could.
 func try(f *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
 	if err == windows.ERROR_LOCK_VIOLATION {

@@ -1,5 +1,6 @@
-// Package fingerprint composes and compares the short strings that stand for everything except the
-// input that a result depends on: MODEL-FORMAT-NUMERICS, such as 3b6a27bcceb6a42d62a3-int8-5.
+// Package fingerprint composes and compares fingerprints: short strings that identify everything
+// that a result depends on, except the input. They are MODEL-FORMAT-NUMERICS, such as
+// 3b6a27bcceb6a42d62a3-int8-5.
 package fingerprint
 
 import (
@@ -9,17 +10,17 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// digits are those of a digest that a fingerprint has: 80 bits.
+// digits is the number of hexadecimal digits of a digest in a fingerprint: 80 bits.
 const digits = 20
 
-// New returns the fingerprint of a model whose files have a digest, in a format. Its version of the
-// numerics is this program's.
+// New returns the fingerprint of a model in a format. digest is that of the model's files. The
+// version of the numerics is that of this program.
 func New(digest, format string) string {
 	return fmt.Sprintf("%s-%s-%d", digest[:digits], format, kernels.Numerics)
 }
 
-// Difference says in words how two fingerprints differ, "" if they do not. The first one is that of
-// stored results.
+// Difference describes the difference of two fingerprints in words; "" if they are equal. The first
+// one is that of stored results.
 func Difference(stored, now string) string {
 	if stored == now {
 		return ""

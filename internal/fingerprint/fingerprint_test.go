@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// TestNew: the parts of a fingerprint, none of which contains the separator.
+// TestNew: no part of a fingerprint contains the separator.
 func TestNew(t *testing.T) {
 	got := strings.Split(New("0123456789abcdef0123456789abcdef", "int8+12345678"), "-")
 	if len(got) != 3 || got[0] != "0123456789abcdef0123" || got[1] != "int8+12345678" || got[2] != fmt.Sprint(kernels.Numerics) {

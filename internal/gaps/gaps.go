@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A Watch is told of the tokens of some texts. It is safe for concurrent use.
+// A Watch records the times of the tokens of some texts. It is safe for concurrent use.
 type Watch struct {
 	mu    sync.Mutex
 	gaps  []gap
-	last  []time.Time // when each text had its last token
+	last  []time.Time // the time of each text's last token
 	ended error
 }
 
 type gap struct{ from, to time.Time }
 
-// New returns the watch of a number of texts.
+// New returns the Watch of a number of texts.
 func New(texts int) *Watch { return &Watch{last: make([]time.Time, texts)} }
 
-// Token notes that text i has a token now, and reports whether it is the first one.
+// Token records that text i has a token now, and reports whether it is the text's first one.
 func (w *Watch) Token(i int) (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,15 +32,15 @@ func (w *Watch) Token(i int) (first bool) {
 	return first
 }
 
-// End notes that a text has ended with an error, so that During does not wait for it. Err returns
-// the last of these errors.
+// End records that a text has ended with an error, so that During does not wait for it. Err returns
+// the error of the last call.
 func (w *Watch) End(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = err
 }
 
-// Err returns the error of a text that has ended, or nil.
+// Err returns the last error of End, or nil.
 func (w *Watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestDuring: gaps count if a part of them is within the run, also those that end after it.
+// TestDuring: a gap counts if a part of it is within the run, even if it ends after the run.
 func TestDuring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(2)
@@ -37,7 +37,7 @@ func TestDuring(t *testing.T) {
 	})
 }
 
-// TestEnd: a text that has ended does not hold up the others.
+// TestEnd: During does not wait for a text that has ended.
 func TestEnd(t *testing.T) {
 	w, ended := New(1), errors.New("ended")
 	if !w.Token(0) || w.Token(0) {

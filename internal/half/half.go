@@ -26,7 +26,7 @@ func ToFloat16(x float32) uint16 {
 	switch {
 	case abs > 0x7f800000:
 		return sign | 0x7e00 | uint16(abs>>13&0x1ff)
-	case abs >= 0x477ff000: // 65520, halfway to the number that is not there
+	case abs >= 0x477ff000: // 65520, halfway to the next number, which the format lacks
 		return sign | 0x7c00
 	case abs < 0x38800000: // below 2^-14: a multiple of 2^-24, rounded by the addition
 		const shift = 0.5 // its last bit is 2^-24
@@ -39,7 +39,7 @@ func ToFloat16(x float32) uint16 {
 // BFloat16 returns the value of a bfloat16 number.
 func BFloat16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
 
-// ToBFloat16 rounds to bfloat16; a NaN stays one, quiet.
+// ToBFloat16 rounds to bfloat16. A NaN becomes a quiet NaN.
 func ToBFloat16(x float32) uint16 {
 	bits := math.Float32bits(x)
 	if bits&^(1<<31) > 0x7f800000 {
@@ -48,7 +48,8 @@ func ToBFloat16(x float32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// ToFloat16s sets dst to the elements of x, as many, rounded to binary16.
+// ToFloat16s sets dst to the elements of x rounded to binary16. dst must have at least the length
+// of x.
 func ToFloat16s(dst []uint16, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
@@ -56,10 +57,11 @@ func ToFloat16s(dst []uint16, x []float32) {
 	}
 }
 
-// ToBFloat16s sets dst to the elements of x, as many, rounded to bfloat16.
+// ToBFloat16s sets dst to the elements of x rounded to bfloat16. dst must have at least the length
+// of x.
 func ToBFloat16s(dst []uint16, x []float32) {
 	dst = dst[:len(x)]
-	nan := uint32(0) // its highest bit says that there is one
+	nan := uint32(0) // its highest bit is set if there is one
 	for i, v := range x {
 		bits := math.Float32bits(v)
 		nan |= 0x7f800000 - bits&^(1<<31)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// nearest is what a narrowing must give, by comparing distances in exact arithmetic with each
-// candidate: the nearest, and of two the one whose last bit is 0. top is the number that would
-// follow the largest finite one, and stands for infinity.
+// nearest returns the correct result of a narrowing: the candidate whose distance, in exact
+// arithmetic, is the smallest. Of two such candidates it returns the one whose last bit is 0. For
+// infinity, widen returns the number that would follow the largest finite one.
 func nearest(x float32, candidates []uint16, widen func(uint16) float64) uint16 {
 	var best uint16
 	var least *big.Float
@@ -63,7 +63,8 @@ func TestFloat16Values(t *testing.T) {
 	}
 }
 
-// TestNarrowing rounds numbers between neighbours: the middle, and the numbers next to it.
+// TestNarrowing rounds the middle between two neighbouring numbers, and the numbers next to the
+// middle.
 func TestNarrowing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -99,8 +100,8 @@ func TestNarrowing(t *testing.T) {
 	}
 }
 
-// TestSlices compares slices, of all lengths and with every special value in every place, with
-// their elements.
+// TestSlices compares results for slices with results for their elements: for all lengths, with
+// every special value in every place.
 func TestSlices(t *testing.T) {
 	special := []float32{0, 1, -2.5, 65519, 65520, 1e-7, -1e-41, 3.4e38, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), math.Float32frombits(0xff800001)}
 	formats := []struct {

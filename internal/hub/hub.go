@@ -1,4 +1,4 @@
-// Package hub knows how the Hugging Face hub's cache lies on a disk.
+// Package hub knows the layout of the Hugging Face hub's cache on disk.
 package hub
 
 import (
@@ -19,8 +19,8 @@ func Folder(dir string) string {
 	return filepath.Join(dir, "snapshots", filepath.Base(strings.TrimSpace(string(ref))))
 }
 
-// Find returns the path of a model's files, a folder or a GGUF file: dir itself, or the snapshot
-// that [Folder] returns. The error is that of [Stat].
+// Find returns the path of a model's files, which is a folder or a GGUF file: dir itself, or the
+// snapshot that [Folder] returns. Its errors are those of [Stat].
 func Find(dir string) (path string, folder bool, err error) {
 	path = Folder(dir)
 	info, err := Stat(path)

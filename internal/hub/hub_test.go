@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestFolder resolves a model's folder, also where refs/main tries to lead elsewhere.
+// TestFolder resolves a model's folder, including folders whose refs/main tries to lead elsewhere.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	if got := hub.Folder(dir); got != dir {
@@ -24,7 +24,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestNameOf finds the names of models from paths of the cache, and only from those.
+// TestNameOf: only paths of the cache have names of models.
 func TestNameOf(t *testing.T) {
 	for path, want := range map[string]string{
 		"/c/hub/models--org--name": "org/name", "/c/models--org--name/snapshots/0123": "org/name", "c/models--org--a.b-c/snapshots/0123/sub/x.gguf": "org/a.b-c",

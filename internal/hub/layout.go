@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Cache returns the folder of the hub's cache: HF_HUB_CACHE, hub in HF_HOME, or the place that
-// huggingface_hub takes.
+// Cache returns the folder of the hub's cache: HF_HUB_CACHE, the folder hub in HF_HOME, or the
+// default of huggingface_hub.
 func Cache() (string, error) {
 	if dir := os.Getenv("HF_HUB_CACHE"); dir != "" {
 		return dir, nil
@@ -20,8 +20,8 @@ func Cache() (string, error) {
 	return filepath.Join(home, "hub"), err
 }
 
-// Home returns the folder of what Hugging Face's tools keep: HF_HOME, or huggingface in
-// XDG_CACHE_HOME, or in .cache of the user's folder.
+// Home returns the folder in which Hugging Face's tools keep their files: HF_HOME, or the folder
+// huggingface in XDG_CACHE_HOME or else in .cache of the user's home.
 func Home() (string, error) {
 	if dir := os.Getenv("HF_HOME"); dir != "" {
 		return dir, nil
@@ -38,8 +38,8 @@ func Repository(cache, name string) string {
 	return filepath.Join(cache, "models--"+strings.ReplaceAll(name, "/", "--"))
 }
 
-// NameOf returns the name of the model that a path in a cache leads into: "org/name" of
-// .../models--org--name, of its snapshots and of files in these; "" of other paths.
+// NameOf returns the name of the model whose folder in a cache a path is or is in: "org/name" for
+// .../models--org--name, its snapshots and files in these. It returns "" for other paths.
 func NameOf(path string) string {
 	parts := strings.Split(filepath.ToSlash(path), "/")
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -51,7 +51,8 @@ func NameOf(path string) string {
 	return ""
 }
 
-// split is the name of a part of a GGUF file: its number, from 1 on, and how many there are.
+// split matches the name of a part of a GGUF file: its number, counted from 1, and the number of
+// parts.
 var split = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.gguf$`) })
 
 // Parts returns the paths of all parts of a split GGUF file if path is one of them:

@@ -1,4 +1,4 @@
-// Errors for folders that do not exist.
+// This file has the errors for folders that do not exist.
 
 package hub
 
@@ -43,7 +43,7 @@ func Stat(dir string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// missing is the error of a model that is not there.
+// missing is the error for a model that does not exist.
 type missing struct{ path string }
 
 func (missing) Unwrap() error { return fs.ErrNotExist }
@@ -64,8 +64,8 @@ func (m missing) Error() string {
 	return fmt.Sprintf("%s; to download a model of the hub, use avoformer pull %s or hub.Pull in Go, or give the command %s%s", said, name, scheme, name)
 }
 
-// like is up to three models in the cache, or GGUF files of them, whose name is close to the last
-// part of a path, the closest first.
+// like returns up to three models in the cache, or GGUF files of them, whose names are close to the
+// last part of a path, the closest first.
 func like(wanted string) []string {
 	cache, err := Cache()
 	if err != nil {

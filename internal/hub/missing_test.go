@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestStat: the error for a missing folder says how to get models, and names those in the cache
-// that may be meant.
+// TestStat: the error for a missing folder says how to download models, and names similar models in
+// the cache.
 func TestStat(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("HF_HUB_CACHE", cache)

@@ -16,9 +16,9 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Digest returns the SHA-256 of what `LC_ALL=C sha256sum` prints of files that are sorted by their
-// names: a line for each, of its SHA-256, two spaces and its name. Every byte is read, and several
-// files at a time. A file that has another size or time than when it was listed is an error.
+// Digest returns the SHA-256 of the output of `LC_ALL=C sha256sum` for files sorted by their names:
+// a line for each, with its SHA-256, two spaces and its name. Digest reads every byte, and several
+// files at a time. A file whose size or time has changed since it was listed is an error.
 func Digest(ctx context.Context, files []File) (string, error) {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
@@ -44,7 +44,7 @@ func Digest(ctx context.Context, files []File) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// sum returns the SHA-256 of a file, if it is as it was when it was listed.
+// sum returns the SHA-256 of a file. It is an error if the file has changed since it was listed.
 func (f File) sum(ctx context.Context) (string, error) {
 	file, err := f.fsys.Open(f.path)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f File) sum(ctx context.Context) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// reader ends with its context.
+// reader returns the context's error once the context has ended.
 type reader struct {
 	ctx context.Context
 	r   io.Reader

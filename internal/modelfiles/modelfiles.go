@@ -1,4 +1,4 @@
-// Package modelfiles knows the files that a model is read from, and their digests.
+// Package modelfiles lists the files that a model is read from, and computes their digests.
 package modelfiles
 
 import (
@@ -15,16 +15,16 @@ import (
 	cache "github.com/avoformer/avoformer/internal/hub"
 )
 
-// A File is one that opening a model or an adapter reads.
+// A File is a file that opening a model or an adapter reads.
 type File struct {
-	Name string      // in its folder, with slashes; that of an adapter begins with "adapter 1/"
+	Name string      // in its folder, with slashes; names of the first adapter's files begin with "adapter 1/"
 	Info fs.FileInfo // as it was when the file was listed
 	fsys fs.FS
 	path string
 }
 
-// List lists the files that opening dir, a folder or a GGUF file, as a model reads, and those of
-// adapters.
+// List lists the files that opening dir as a model reads, and those that opening the adapters
+// reads. dir is a folder or a GGUF file.
 func List(dir string, adapters ...string) ([]File, error) {
 	files, err := at(dir, Folder)
 	if err != nil {
@@ -34,7 +34,8 @@ func List(dir string, adapters ...string) ([]File, error) {
 	return append(files, more...), err
 }
 
-// Adapters lists the files that opening folders or GGUF files as adapters reads.
+// Adapters lists the files that opening folders or GGUF files as adapters reads. Their names begin
+// with "adapter 1/" for the first, and so on.
 func Adapters(dirs ...string) (files []File, err error) {
 	for i, dir := range dirs {
 		more, err := at(dir, adapter)
@@ -46,7 +47,7 @@ func Adapters(dirs ...string) (files []File, err error) {
 	return files, nil
 }
 
-// Under is files with names that begin with a folder's.
+// Under puts the name of a folder before the names of files.
 func Under(folder string, files []File) []File {
 	for i := range files {
 		files[i].Name = folder + "/" + files[i].Name
@@ -54,7 +55,7 @@ func Under(folder string, files []File) []File {
 	return files
 }
 
-// at lists the files of dir: of a folder as list does, of a GGUF file its parts.
+// at lists the files of dir: for a folder it calls list; for a GGUF file it lists the parts.
 func at(dir string, list func(fs.FS) ([]File, error)) ([]File, error) {
 	dir = cache.Folder(dir)
 	info, err := os.Stat(dir)
@@ -125,8 +126,8 @@ func Projector(path, given string) (string, error) {
 	return "", check.Option(option, "", "several files next to %s have mmproj in their names: want one of %q", filepath.Base(path), found)
 }
 
-// regularFiles are those of the names that are regular files. Like the code that opens models, it
-// ignores a link to nothing.
+// regularFiles returns those of the named files that are regular files. Like the code that opens
+// models, it ignores a link to nothing.
 func regularFiles(fsys fs.FS, names []string) (files []File, err error) {
 	for _, name := range names {
 		info, err := fs.Stat(fsys, name)

@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestDigest has the digest that sha256sum gives, whatever the order of the files.
+// TestDigest: the digest is the one of sha256sum, for any order of the files.
 func TestDigest(t *testing.T) {
 	fsys := fstest.MapFS{
 		"config.json":       {Data: []byte("{}")},
@@ -35,7 +35,7 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 		if slices.IsSortedFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) }) != sorted {
-			t.Error("the caller's files are in another order")
+			t.Error("the order of the caller's files has changed")
 		}
 		files[0], files[1] = files[1], files[0]
 	}
@@ -44,8 +44,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDigestNames: the same bytes under another name are another model, and adapters have names of
-// their own.
+// TestDigestNames: another name of a file with the same bytes changes the digest, and the names of
+// adapters' files differ from those of the model's files.
 func TestDigestNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, names := range [][]string{{"adapter_config.json", "adapter_model.bin"}, {"adapter_config.json", "adapter_model.safetensors"}} {
@@ -69,8 +69,7 @@ func TestDigestNames(t *testing.T) {
 	}
 }
 
-// TestDigestChanged: a file that has changed since it was listed is an error, as is one that is
-// gone.
+// TestDigestChanged: a file that has changed or has been removed since it was listed is an error.
 func TestDigestChanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.json")

@@ -1,5 +1,5 @@
-// Package modelstest has what tests of models share: the folders of tiny models in models/testdata,
-// comparisons with what transformers computes for them, and files that go wrong.
+// Package modelstest has the code that tests of models share: the folders of tiny models in
+// models/testdata, comparisons with results of transformers, and damaged files.
 package modelstest
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// allowance is how many times the noise that a folder states for an output, the difference between
-// float32 and float64 there, may be the difference here.
+// A folder states the noise of each output: the difference there between float32 and float64. A
+// result may differ from the expected one by allowance times the noise.
 const allowance = 20
 
-// Reporter is what a comparison needs of a *testing.T.
+// Reporter has the methods of *testing.T that a comparison needs.
 type Reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -34,14 +34,14 @@ type Reporter interface {
 	Context() context.Context
 }
 
-// Expected is what a folder's expected.safetensors holds.
+// Expected holds a folder's expected.safetensors.
 type Expected struct {
 	t       Reporter
 	File    *safetensors.File
 	noise   map[string]float64
 	Used    map[string]bool
 	outputs int
-	// Collect, unless nil, takes the outputs, which are not compared.
+	// Collect, unless nil, is called with each output. Outputs are then not compared.
 	Collect func(name string, output []float32)
 }
 
@@ -54,21 +54,21 @@ func Compare(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	quantized := bytes.Contains(config, []byte(`"quantization_config"`))
-	if quantized { // what stays in blocks is multiplied as integers
+	if quantized { // weights that stay in blocks are multiplied as integers
 		o.WeightFormats = []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}
 	}
 	m, err := models.Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Warnings) > 0 && !quantized { // which say what is not held in blocks, or not rounded
+	if len(m.Warnings) > 0 && !quantized { // warnings of tensors that are not held in blocks, or not rounded
 		t.Errorf("warnings: %q", m.Warnings)
 	}
 	e.All(m)
 	return e.outputs
 }
 
-// Compute computes everything that is expected.
+// Compute computes all outputs that are expected.
 func (e *Expected) Compute(m *models.Model) {
 	ws := new(models.Workspace)
 	e.text(ws, m)
@@ -79,7 +79,7 @@ func (e *Expected) Compute(m *models.Model) {
 	e.reading(ws, m)
 }
 
-// All compares everything that is expected.
+// All computes and compares all outputs that are expected.
 func (e *Expected) All(m *models.Model) {
 	e.Compute(m)
 	for _, name := range e.File.Names() {
@@ -92,7 +92,7 @@ func (e *Expected) All(m *models.Model) {
 	}
 }
 
-// OpenExpected opens the expected.safetensors of a folder until the test ends.
+// OpenExpected opens the expected.safetensors of a folder. It stays open until the test ends.
 func OpenExpected(t Reporter, dir string) *Expected {
 	file, err := safetensors.Open(filepath.Join(dir, "expected.safetensors"))
 	if err != nil {
@@ -114,12 +114,12 @@ func OpenExpected(t Reporter, dir string) *Expected {
 	return e
 }
 
-// ReadsImages reports whether the model has to be opened with its reader of images.
+// ReadsImages reports whether the model must be opened with its image reader.
 func (e *Expected) ReadsImages() bool { return e.Has(tiles) }
 
 func (e *Expected) Has(name string) bool { _, ok := e.File.Info(name); return ok }
 
-// Floats returns an input, or an output that is expected.
+// Floats returns an input or an expected output.
 func (e *Expected) Floats(name string) []float32 {
 	e.Used[name] = true
 	x, err := e.File.Float32(name)
@@ -151,7 +151,7 @@ func (e *Expected) NoError(err error) {
 	}
 }
 
-// Check compares an output. A shape of fewer rows than expected is filled by padded.
+// Check compares an output. Pad can add rows to an output that has fewer rows than expected.
 func (e *Expected) Check(name string, got []float32) {
 	e.t.Helper()
 	if e.Collect != nil {
@@ -180,11 +180,11 @@ func (e *Expected) Check(name string, got []float32) {
 	}
 }
 
-// Batch is the rows of padded input, [sequences, length], that a mask admits.
+// Batch holds the rows of padded input, [sequences, length], that a mask admits.
 type Batch struct {
 	models.Tokens
-	rows   []int // of the padded input
-	padded int   // number of rows with padding
+	rows   []int // their indices in the padded input
+	padded int   // number of rows, with padding
 }
 
 // Tokens returns the named input without its padding.
@@ -224,7 +224,7 @@ func (e *Expected) Tokens(ids, mask, types string) Batch {
 	return b
 }
 
-// Pad is x, [rows, width], with rows of 0 for padding.
+// Pad returns x, [rows, width], with rows of 0 for padding.
 func (b Batch) Pad(x []float32) []float32 {
 	width := len(x) / max(len(b.rows), 1)
 	y := make([]float32, b.padded*width)

@@ -19,7 +19,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Own is the folder of the tiny models, and Adapters that of their adapters.
+// Own is the folder of the tiny models, and Adapters is the folder of their adapters.
 var (
 	Own      = Testdata("folders")
 	Adapters = Testdata("adapters")
@@ -63,20 +63,20 @@ func Folders(t testing.TB) []string {
 	return names
 }
 
-// With returns the folder with another file.
+// With returns the folder with another file, which may replace one.
 func With(m fstest.MapFS, name string, data []byte) fstest.MapFS {
 	m = maps.Clone(m)
 	m[name] = &fstest.MapFile{Data: data}
 	return m
 }
 
-// alone is locked for writing by tests that measure memory, so that no other test runs meanwhile.
-// All other tests lock it for reading.
-var alone sync.RWMutex
+// onlyTest is locked for writing by tests that measure memory, so that no other test runs
+// meanwhile. All other tests lock it for reading.
+var onlyTest sync.RWMutex
 
-// Open loads a folder that may be anything, and uses the model if there is one. It reports panics,
-// errors of no known kind, and memory beyond a multiple of the files' size. A load that seems to
-// take more while other tests run is measured again without them.
+// Open loads a folder with any content, and uses the model if there is one. It reports panics,
+// errors without a known kind, and memory beyond a multiple of the files' size. If a load seems to
+// allocate more while other tests run, Open measures it again without them.
 func Open(t testing.TB, what string, m fstest.MapFS) error {
 	t.Helper()
 	size := 0
@@ -84,13 +84,13 @@ func Open(t testing.TB, what string, m fstest.MapFS) error {
 		size += len(f.Data)
 	}
 	most := uint64(16<<20 + 20*size)
-	alone.RLock()
+	onlyTest.RLock()
 	allocated, err := opened(t, what, m)
-	alone.RUnlock()
+	onlyTest.RUnlock()
 	if allocated > most {
-		alone.Lock()
+		onlyTest.Lock()
 		allocated, err = opened(t, what, m)
-		alone.Unlock()
+		onlyTest.Unlock()
 	}
 	if allocated > most {
 		t.Errorf("%s: %d bytes allocated for files of %d, error %v", what, allocated, size, err)
@@ -101,8 +101,8 @@ func Open(t testing.TB, what string, m fstest.MapFS) error {
 	return err
 }
 
-// opened returns the error of loading and using a folder, and the bytes that all goroutines
-// allocated meanwhile.
+// opened returns the error of loading a folder and using its model, and the number of bytes that
+// all goroutines allocated meanwhile.
 func opened(t testing.TB, what string, m fstest.MapFS) (allocated uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -122,13 +122,13 @@ func opened(t testing.TB, what string, m fstest.MapFS) (allocated uint64, err er
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// sentinels are what errors of Open match.
+// sentinels are the kinds of errors of Open.
 var sentinels = []error{
-	fault.ErrConfig, fault.ErrFolder, fault.ErrModelType, fault.ErrConfig, fault.ErrShape, fault.ErrTooLong,
+	fault.ErrConfig, fault.ErrFolder, fault.ErrModelType, fault.ErrShape, fault.ErrTooLong,
 	fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver, fault.ErrFormat, fault.ErrType,
 }
 
-// use passes a little through a model. Errors are as good as results.
+// use passes a few tokens, pixels or samples through a model, and ignores errors.
 func use(m *models.Model) {
 	ws := new(models.Workspace)
 	in := models.Tokens{IDs: []int{1, 2, 3}, Batch: transformer.Ragged(2, 1)}
@@ -161,8 +161,8 @@ func use(m *models.Model) {
 	}
 }
 
-// RefusesFields opens a folder with each of some fields changed to a text of JSON, and wants errors
-// that name the field.
+// RefusesFields opens a folder several times, each time with one field changed to a JSON text, and
+// expects an error that names the field.
 func RefusesFields(t *testing.T, folder string, fields map[string]string) {
 	t.Helper()
 	for field, value := range fields {

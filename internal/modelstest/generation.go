@@ -34,7 +34,7 @@ func (e *Expected) generation(ws *models.Workspace, m *models.Model) {
 	e.Greedy(ws, m, memories)
 }
 
-// tiles are the pixels of the images of a text, [images, 3, height, width], each of which fills
+// tiles is the name of the pixels of a text's images, [images, 3, height, width]. Each image fills
 // placeholders of image_input_ids.
 const tiles = "pixels"
 
@@ -71,7 +71,7 @@ func (e *Expected) reading(ws *models.Workspace, m *models.Model) {
 	e.Check("image_logits", y)
 }
 
-// Logits is those of the token after each token of in.
+// Logits returns the logits of the next token after each token of in.
 func (e *Expected) Logits(ws *models.Workspace, m *models.Model, in Batch, memory *models.Memory) []float32 {
 	e.t.Helper()
 	x := make([]float32, len(in.IDs)*m.LM.Dim())
@@ -81,7 +81,7 @@ func (e *Expected) Logits(ws *models.Workspace, m *models.Model, in Batch, memor
 	return y
 }
 
-// Prompts returns the prompts, and what greedy decoding makes of each.
+// Prompts returns the prompts, and the expected result of greedy decoding for each.
 func (e *Expected) Prompts(m *models.Model) (prompts, want [][]int) {
 	var names []string
 	for _, name := range e.File.Names() {
@@ -102,7 +102,7 @@ func (e *Expected) Prompts(m *models.Model) (prompts, want [][]int) {
 	return prompts, want
 }
 
-// Greedy decodes each prompt on its own, given its memory if there are any.
+// Greedy decodes each prompt on its own, with its memory if there are memories.
 func (e *Expected) Greedy(ws *models.Workspace, m *models.Model, memories []models.Memory) {
 	e.t.Helper()
 	prompts, want := e.Prompts(m)
@@ -125,7 +125,7 @@ func (e *Expected) Greedy(ws *models.Workspace, m *models.Model, memories []mode
 	}
 }
 
-// floatsOf are tokens as numbers.
+// floatsOf returns tokens as numbers.
 func floatsOf(tokens []int) []float32 {
 	x := make([]float32, len(tokens))
 	for i, token := range tokens {
@@ -134,7 +134,8 @@ func floatsOf(tokens []int) []float32 {
 	return x
 }
 
-// Memory returns the output of the encoder, if there is one: of all sequences, and of each.
+// Memory returns the outputs of the encoder, if there is one: for all sequences together, and for
+// each.
 func (e *Expected) Memory(ws *models.Workspace, m *models.Model) (*models.Memory, []models.Memory) {
 	var all models.Memory
 	dim := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// A GGUF makes a GGUF file of metadata, whose integers are uint32, and of tensors in F32.
+// A GGUF builds a GGUF file from metadata, whose integers are uint32, and from tensors in F32.
 type GGUF struct {
 	keys, infos, data bytes.Buffer
 	nKeys, nTensors   uint64
@@ -73,7 +73,7 @@ func (f *GGUF) Write(t *testing.T) string {
 	return path
 }
 
-// Distance returns the quotient of the norms of x-want and want.
+// Distance returns the norm of x-want divided by the norm of want.
 func Distance(x, want []float32) float64 {
 	var difference, norm float64
 	for i, w := range want {

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// head applies a head to hidden states, with results rows.
+// head applies a head to hidden states. It returns results rows.
 func (e *Expected) head(ws *models.Workspace, h models.Head, x []float32, in models.Tokens, results int) []float32 {
 	e.t.Helper()
 	y := make([]float32, results*h.Out())
@@ -16,7 +16,7 @@ func (e *Expected) head(ws *models.Workspace, h models.Head, x []float32, in mod
 	return y
 }
 
-// pooled returns the name of what a pooler gives: projection where there is that output.
+// pooled returns the name of a pooler's output: projection if there is such an output.
 func (e *Expected) pooled(projection string) string {
 	if e.Has(projection) {
 		return projection
@@ -24,7 +24,7 @@ func (e *Expected) pooled(projection string) string {
 	return "pooler_output"
 }
 
-// text compares what encoders give.
+// text compares the outputs of encoders of texts.
 func (e *Expected) text(ws *models.Workspace, m *models.Model) {
 	if m.Encoder == nil || m.LM != nil || m.Joint != nil || !e.Has("input_ids") {
 		return
@@ -64,7 +64,7 @@ func (e *Expected) text(ws *models.Workspace, m *models.Model) {
 	e.retrieval(ws, m, x, in)
 }
 
-// retrieval compares sparse vectors, and those of each token.
+// retrieval compares sparse vectors, and the vectors of each token.
 func (e *Expected) retrieval(ws *models.Workspace, m *models.Model, x []float32, in Batch) {
 	if e.Has("sparse_embedding") && m.Embedders.Sparse != nil {
 		width := e.Shape("sparse_embedding")[1]
@@ -103,7 +103,7 @@ func (e *Expected) sentence(ws *models.Workspace, m *models.Model, in Batch) {
 	}
 }
 
-// image compares what encoders of images give.
+// image compares the outputs of encoders of images.
 func (e *Expected) image(ws *models.Workspace, m *models.Model) {
 	if m.Image == nil || m.Joint != nil || !e.Has("pixel_values") {
 		return
@@ -125,7 +125,7 @@ func (e *Expected) image(ws *models.Workspace, m *models.Model) {
 	}
 }
 
-// speech compares what encoders of samples give, and the logits of characters.
+// speech compares the outputs of encoders of samples, and the logits of characters.
 func (e *Expected) speech(ws *models.Workspace, m *models.Model) {
 	if m.Audio == nil || m.LM != nil {
 		return
@@ -148,8 +148,8 @@ func (e *Expected) speech(ws *models.Workspace, m *models.Model) {
 	}
 }
 
-// spectrograms compares what encoders of spectrograms give, each sound by itself and those of the
-// same length together, and the logits of tokens. Rows under padding are 0.
+// spectrograms compares the outputs of encoders of spectrograms, and the logits of tokens. It
+// encodes each sound by itself and as a batch of two. Rows under padding are 0.
 func (e *Expected) spectrograms(ws *models.Workspace, m *models.Model) {
 	all, shape := e.Floats("input_features"), e.Shape("input_features") // [sounds, frames, features]
 	sounds, frames, bins := shape[0], shape[1], shape[2]
@@ -170,9 +170,9 @@ func (e *Expected) spectrograms(ws *models.Workspace, m *models.Model) {
 		}
 		rows := m.Audio.Rows(n)
 		y := make([]float32, 2*rows*dim)
-		e.NoError(m.Audio.EncodeAudio(ws, y, append(slices.Clone(x), x...), 2, n)) // beside itself
+		e.NoError(m.Audio.EncodeAudio(ws, y, append(slices.Clone(x), x...), 2, n)) // a batch of the same sound twice
 		if !slices.Equal(y[:rows*dim], y[rows*dim:]) {
-			e.t.Errorf("sound %d: two of a batch differ", s)
+			e.t.Errorf("sound %d: two equal sounds of a batch differ", s)
 		}
 		copy(hidden[s*most*dim:], y[:rows*dim])
 		if head != nil {
@@ -191,8 +191,9 @@ func (e *Expected) spectrograms(ws *models.Workspace, m *models.Model) {
 	}
 }
 
-// emissions compares the tokens that a transducer writes of hidden states, at once and handed over
-// in pieces, each with the hidden state from which on it is said and how many it is about.
+// emissions compares the tokens that a transducer writes for hidden states, for all states at once
+// and in pieces. Each token has the index of the hidden state at which it is written, and the
+// number of states that it covers.
 func (e *Expected) emissions(ws *models.Workspace, m *models.Model, hidden []float32, sound int) {
 	name := "emissions_" + strconv.Itoa(sound)
 	frames, dim := e.Ints("frames")[sound], m.Audio.Dim()
@@ -214,7 +215,7 @@ func (e *Expected) emissions(ws *models.Workspace, m *models.Model, hidden []flo
 	}
 	if e.Collect != nil {
 		e.Collect(name, floatsOf(got))
-	} else if e.Has(name) { // the comparison of models has none
+	} else if e.Has(name) { // folders that only the comparison of models uses have no emissions
 		if want := e.Ints(name); !slices.Equal(got, want) {
 			e.t.Errorf("%s: %v, want %v", name, got, want)
 		}

@@ -1,6 +1,6 @@
 // Package naive computes the layers of package transformer one sequence at a time, in float64, by
-// the plain functions of kernels/ref: the twin that tests compare each layer with. It takes nothing
-// from the layers but configuration and weights.
+// the plain functions of kernels/ref. Tests compare each layer with it. It uses only configuration
+// and weights of the layers.
 package naive
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Visible reports whether query i sees key j; nil admits all.
+// Visible reports whether query i sees key j. A nil Visible admits all keys.
 type Visible func(i, j int) bool
 
 // Causal admits the keys up to the query's own place.
@@ -53,10 +53,10 @@ func (m matrix) apply(x []float64) []float64 {
 	return y
 }
 
-// Linear is x*Wᵀ + b.
+// Linear returns x*Wᵀ + b.
 func Linear(l *transformer.Linear, x []float64) []float64 { return widen(l).apply(x) }
 
-// Norm is layer or RMS normalization.
+// Norm returns layer or RMS normalization of x.
 func Norm(n *transformer.Norm, x []float64) []float64 {
 	cols := len(n.Weight)
 	y := make([]float64, len(x))
@@ -68,7 +68,7 @@ func Norm(n *transformer.Norm, x []float64) []float64 {
 	return y
 }
 
-// FeedForward returns the position-wise network.
+// FeedForward returns the output of the position-wise network.
 func FeedForward(f *transformer.FeedForward, x []float64) []float64 {
 	act := map[kernels.Activation]func(float64) float64{
 		kernels.ActReLU: ref.ReLU, kernels.ActGELU: ref.GELU, kernels.ActGELUTanh: ref.GELUTanh, kernels.ActSiLU: ref.SiLU,
@@ -87,7 +87,7 @@ func FeedForward(f *transformer.FeedForward, x []float64) []float64 {
 	return Linear(f.Down, h)
 }
 
-// MultiHeadAttention returns the attention of rows x to rows kv, and the weights, [heads, queries,
+// MultiHeadAttention returns the attention of rows x to rows kv, and its weights, [heads, queries,
 // keys].
 func MultiHeadAttention(a *transformer.MultiHeadAttention, x, kv []float64, visible Visible) (out, weights []float64) {
 	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
@@ -127,7 +127,7 @@ func MultiHeadAttention(a *transformer.MultiHeadAttention, x, kv []float64, visi
 	return Linear(a.Out, context), weights
 }
 
-// columns is columns [from, from+n) of x, rows of the given width.
+// columns returns columns [from, from+n) of x, whose rows have the given width.
 func columns(x []float64, width, from, n int) []float64 {
 	var part []float64
 	for r := 0; r < len(x); r += width {
@@ -167,7 +167,7 @@ func relative(r *transformer.Relative, p ref.AttentionParams) []float64 {
 	return terms
 }
 
-// Layer returns an encoder layer or, with memory, a decoder layer.
+// Layer returns the output of an encoder layer or, with memory, of a decoder layer.
 func Layer(l *transformer.Layer, x []float64, visible Visible, memory []float64, memoryVisible Visible) []float64 {
 	part := func(x []float64, n *transformer.Norm, f func([]float64) []float64) []float64 {
 		if l.NormFirst {
@@ -196,7 +196,7 @@ func plus(x, y []float64) []float64 {
 	return z
 }
 
-// Stack is layers one after the other.
+// Stack returns the output of all layers, one after the other.
 func Stack(s *transformer.Stack, x []float64, visible Visible, memory []float64, memoryVisible Visible) []float64 {
 	for _, l := range s.Layers {
 		x = Layer(l, x, visible, memory, memoryVisible)
@@ -207,7 +207,7 @@ func Stack(s *transformer.Stack, x []float64, visible Visible, memory []float64,
 	return x
 }
 
-// Embed is scaled vectors of tokens.
+// Embed returns the scaled vectors of tokens.
 func Embed(e *transformer.Embedding, tokens []int) []float64 {
 	scale := 1.0
 	if e.Scale != 0 {
@@ -237,7 +237,7 @@ func AddSinusoidal(x []float64, dim int) {
 	}
 }
 
-// Encode returns the encoder of a Seq2Seq.
+// Encode returns the output of a Seq2Seq's encoder.
 func Encode(m *classic.Seq2Seq, source []int) []float64 {
 	x := Embed(m.SourceEmbedding, source)
 	AddSinusoidal(x, m.SourceEmbedding.Dim)

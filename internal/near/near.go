@@ -1,11 +1,11 @@
-// Package near finds what a misspelt word may have meant.
+// Package near finds the name that a misspelt word may have meant.
 package near
 
 import "strings"
 
-// Closest returns the name that the fewest changed, missing, added or exchanged letters turn the
-// given one into. Their number must be at most two and less than half of the letters; "" if there
-// is no such name.
+// Closest returns the name that is nearest to the given word: changed, missing, added or exchanged
+// letters are counted. Their number must be at most two and less than half of the letters. Closest
+// returns "" if there is no such name.
 func Closest(word string, names []string) string {
 	best, least := "", min(3, (len(word)+1)/2)
 	for _, n := range names {
@@ -16,8 +16,8 @@ func Closest(word string, names []string) string {
 	return best
 }
 
-// Distance is that of Damerau and Levenshtein, of neighbours exchanged at most once (optimal string
-// alignment).
+// Distance is the distance of Damerau and Levenshtein, where two neighbours are exchanged at most
+// once (optimal string alignment).
 func Distance(a, b string) int {
 	var before []int
 	row := make([]int, len(b)+1)

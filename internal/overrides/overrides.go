@@ -1,5 +1,5 @@
-// Package overrides has the options of sampling that generation_config.json and the requests of
-// HTTP protocols state under the same names.
+// Package overrides has the sampling options that generation_config.json and HTTP requests state
+// under the same names.
 package overrides
 
 import (
@@ -20,7 +20,8 @@ type Sampling struct {
 	TypicalP    *float64 `json:"typical_p"`
 }
 
-// The defaults of other programs, for models whose files do not say how tokens are chosen.
+// These are the defaults of other programs. They apply to models whose files do not say how tokens
+// are chosen.
 var (
 	LlamaCpp = generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95, MinP: 0.05}
 	Ollama   = generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9}
@@ -28,7 +29,7 @@ var (
 	OpenAI = generation.Sampling{Temperature: 1}
 )
 
-// Apply sets in o the options that are stated. A probability of 0 that is stated leaves one token.
+// Apply sets in o the options that are stated. If a probability is stated as 0, one token is left.
 func (s *Sampling) Apply(o *generation.Sampling) {
 	set(&o.Temperature, s.Temperature)
 	set(&o.TopK, s.TopK)
@@ -54,11 +55,11 @@ func (s *Sampling) Check() *fault.Error {
 	return &named
 }
 
-// Any reports whether something is stated.
+// Any reports whether any option is stated.
 func (s *Sampling) Any() bool { return *s != Sampling{} }
 
-// part returns what generation.Sampling has for a probability that is stated: there, 0 means that
-// there is none.
+// part returns the value in generation.Sampling for a stated probability. There, 0 means that none
+// is stated.
 func part(p *float64) *float64 {
 	if p != nil && *p == 0 {
 		zero := generation.ZeroP

@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/generation"
 )
 
-// TestSampling: each option of generation.Sampling has a name, is applied, and is checked under
-// that name. A seed is not among them.
+// TestSampling: each option of generation.Sampling except the seed has a name, is applied, and is
+// checked under that name.
 func TestSampling(t *testing.T) {
 	options := reflect.TypeFor[generation.Sampling]()
 	for i := range options.NumField() {
@@ -43,7 +43,7 @@ func TestSampling(t *testing.T) {
 		if e := s.Check(); e != nil || !s.Any() {
 			t.Errorf("%s = 1: error %v, any %t", name, e, s.Any())
 		}
-		// 0 is stated, too: the number of a filter that is on stays on.
+		// A stated 0 is applied too, and for a probability it does not switch the filter off.
 		zero := generation.Sampling{TopP: 3, TypicalP: 3}
 		stated(0).Apply(&zero)
 		if name == "TopP" && zero.TopP != generation.ZeroP || name == "TypicalP" && zero.TypicalP != generation.ZeroP {

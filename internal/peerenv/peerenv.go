@@ -1,5 +1,5 @@
-// Package peerenv makes the environment in which other libraries are measured: the variables by
-// which a machine's owner holds such libraries back, or works around an old one, do not reach them.
+// Package peerenv returns the environment in which other libraries are measured. It leaves out the
+// variables that slow such libraries down on a machine, or that work around an old one.
 package peerenv
 
 import (
@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// KeepVariable names the environment variable that passes some on after all: their names, separated
-// by commas, or "all".
+// KeepVariable is the environment variable that lists variables to be passed on all the same: their
+// names, separated by commas, or "all".
 const KeepVariable = "AVOFORMER_BENCH_KEEP"
 
-// prefixes are what the names of such variables begin with: those of OpenBLAS (which was GotoBLAS),
-// BLIS, MKL, oneDNN (which was DNNL), PyTorch, and the runtimes of OpenMP.
+// prefixes are the beginnings of the names of such variables: for OpenBLAS (once GotoBLAS), BLIS,
+// MKL, oneDNN (once DNNL), PyTorch, and the runtimes of OpenMP.
 var prefixes = []string{"OPENBLAS_", "GOTO_", "BLIS_", "MKL_", "DNNL_", "ONEDNN_", "ATEN_", "OMP_", "GOMP_", "KMP_"}
 
-// An Environment is this process's, as other libraries see it.
+// An Environment is an environment of this process, reduced for other libraries.
 type Environment struct {
-	Env     []string // for them, as os.Environ has it
+	Env     []string // for them, in the form of os.Environ
 	dropped []string // NAME=VALUE, sorted
 	kept    []string
 }
 
-// Of returns the environment for other libraries that an environment makes.
+// Of returns the environment for other libraries that is derived from environ.
 func Of(environ []string) Environment {
 	var e Environment
 	var keep []string
@@ -49,11 +49,11 @@ func Of(environ []string) Environment {
 	return e
 }
 
-// Here is [Of] this process's environment.
+// Here returns the environment that is derived from this process's environment.
 func Here() Environment { return Of(os.Environ()) }
 
-// Notes returns one line about the variables that other libraries do not see, and one about those
-// that they see on request.
+// Notes returns a line about the variables that other libraries do not see, and a line about those
+// that they see because KeepVariable lists them.
 func (e Environment) Notes() []string {
 	var notes []string
 	if len(e.dropped) > 0 {

@@ -11,7 +11,7 @@ func TestOf(t *testing.T) {
 	for _, test := range []struct {
 		keep  string
 		env   []string
-		notes []string // what each contains
+		notes []string // a text that each contains
 	}{
 		{"", []string{"PATH=/bin", "MKLROOT=/opt", "OMPI_X=1", "HOME=/root"}, []string{"not passed on to other libraries: KMP_AFFINITY=a=b OMP_NUM_THREADS=1 OPENBLAS_CORETYPE=Haswell ("}},
 		{"KMP_AFFINITY,OMP_NUM_THREADS", []string{"PATH=/bin", "OMP_NUM_THREADS=1", "MKLROOT=/opt", "OMPI_X=1", "KMP_AFFINITY=a=b", "HOME=/root"},
@@ -34,11 +34,11 @@ func TestOf(t *testing.T) {
 		}
 	}
 	if notes := Of([]string{"PATH=/bin"}).Notes(); notes != nil {
-		t.Errorf("%q where nothing holds libraries back", notes)
+		t.Errorf("notes %q, want none for an environment without such variables", notes)
 	}
 }
 
-// Every family of variables that is known to hold a library back.
+// TestFamilies has a variable of each family that is known to slow a library down.
 func TestFamilies(t *testing.T) {
 	for _, v := range []string{"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_NUM_THREADS=1", "GOTO_NUM_THREADS=1", "BLIS_ARCH_TYPE=haswell", "BLIS_NUM_THREADS=1",
 		"MKL_ENABLE_INSTRUCTIONS=AVX2", "MKL_NUM_THREADS=1", "MKL_CBWR=COMPATIBLE", "DNNL_MAX_CPU_ISA=AVX2", "ONEDNN_MAX_CPU_ISA=AVX2",

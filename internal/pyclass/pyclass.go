@@ -1,6 +1,6 @@
-// Package pyclass holds the fields of the classes of transformers, peft and sentence-transformers
-// that read the files of a model's folder, and their defaults. The table is written by
-// scripts/configs/classes.py and embedded; a class is parsed when it is asked for.
+// Package pyclass holds the fields, with their defaults, of the classes of transformers, peft and
+// sentence-transformers that read the files of a model's folder. scripts/configs/classes.py writes
+// the table, which is embedded. A class is parsed when it is needed.
 package pyclass
 
 import (
@@ -12,21 +12,21 @@ import (
 
 //go:generate make -C ../.. config-table
 
-// Transformers is the version of transformers that the table is from.
+// Transformers is the version of transformers that the table describes.
 const Transformers = "5.24.0"
 
-// A Class is a class of a Python library. Its maps are shared: nobody changes them.
+// A Class is a class of a Python library. Its maps are shared and must not be changed.
 type Class struct {
 	Library string            // with its version
-	Strict  bool              // fields that it does not have are errors
-	Reads   Reading           // of tokenizers
+	Strict  bool              // unknown fields are errors
+	Reads   Reading           // only for tokenizers
 	Fields  map[string]string // with their defaults as JSON
-	Aliases map[string]string // other names of fields, which go before the names of their own
+	Aliases map[string]string // other names of fields, which take precedence over the fields' own names
 	Parts   map[string]string // the model_types of fields that are objects
 	Needed  []string          // fields that may not be null, and whose defaults are not empty
 }
 
-// Reading says how a class of tokenizers reads tokenizer.json.
+// Reading is the way in which a class of tokenizers reads tokenizer.json.
 type Reading string
 
 const (
@@ -35,11 +35,11 @@ const (
 	Without        Reading = "without"         // not at all: the class is written in Python
 )
 
-// Config returns the class of config.json for a model_type, or nil. It has the fields that are not
+// Config returns the class of config.json for a model_type, or nil. Its fields do not include those
 // in Table("config base").
 func Config(modelType string) *Class { return find("config " + modelType) }
 
-// ConfigTypes returns the model_types that Config knows.
+// ConfigTypes returns the model_types for which Config returns a class.
 func ConfigTypes() []string {
 	var types []string
 	for name := range sections() {
@@ -58,7 +58,7 @@ func File(class string) Class {
 	return Class{}
 }
 
-// Tokenizer returns the class of tokenizers with a name, or nil. It has the fields that are not in
+// Tokenizer returns the class of tokenizers with a name, or nil. Its fields do not include those in
 // Table("tokenizer base").
 func Tokenizer(class string) *Class { return find("tokenizer " + class) }
 

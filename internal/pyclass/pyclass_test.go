@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyclass"
 )
 
-// TestClasses has one class of each kind, with what the file says of it.
+// TestClasses checks one class of each kind against the file.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	if c := pyclass.Config("gpt2"); c == nil || c.Fields["n_embd"] != "768" || c.Aliases["hidden_size"] != "n_embd" {
@@ -32,14 +32,14 @@ func TestClasses(t *testing.T) {
 		t.Errorf("types: %q", pyclass.ConfigTypes())
 	}
 	if pyclass.Config("of tomorrow") != nil || pyclass.Tokenizer("of tomorrow") != nil || len(pyclass.File("of tomorrow").Fields) != 0 {
-		t.Error("a class that nobody has")
+		t.Error("a class for an unknown name")
 	}
 	if got := pyclass.Table("tokenizers by model_type"); got["bert"] != "BertTokenizer" {
 		t.Errorf("the tokenizer of bert is %q", got["bert"])
 	}
 }
 
-// TestFile has no line that is not parsed, and the version of its first line is Transformers.
+// TestFile: every line is parsed, and the version in the first line is Transformers.
 func TestFile(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("classes.txt")
@@ -63,7 +63,7 @@ func TestFile(t *testing.T) {
 		case len(word) < 2 || !slices.Contains([]string{"=", "->", "is"}, word[1]):
 			t.Errorf("line %d: %q", i+2, line)
 		case classes && word[1] == "=" && !json.Valid([]byte(word[2])):
-			t.Errorf("line %d: no JSON: %q", i+2, line)
+			t.Errorf("line %d: not JSON: %q", i+2, line)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package pyjson
 
-// OneOr is a value, or a list of such: many fields of configurations take either. Null leaves it as
-// it is.
+// OneOr is a value or a list of values: many fields of configurations accept both. Null leaves it
+// unchanged.
 type OneOr[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

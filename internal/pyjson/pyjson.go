@@ -3,7 +3,7 @@
 //
 // It differs from encoding/json in points that matter for models:
 //
-//   - the key of a field is its tag, letter for letter; encoding/json takes Hidden_Size for
+//   - the key of a field is its tag, letter for letter; encoding/json accepts Hidden_Size for
 //     hidden_size;
 //   - if a key occurs twice, the last value replaces the first; encoding/json merges objects;
 //   - NaN, Infinity and -Infinity are numbers, and numbers beyond float64 are infinite; integers
@@ -11,9 +11,9 @@
 //   - invalid UTF-8 is an error, as in Python, and a list must have the length of the array that
 //     it goes into.
 //
-// Text after the value and a byte order mark are errors, as in both. Only in this package, the
-// escape of half a surrogate pair is an error, because no valid text can be made of it. Python
-// accepts it.
+// Text after the value is an error in all three, and so is a byte order mark. The escape of half of
+// a surrogate pair is an error only in this package, because no valid text can be made of it.
+// Python accepts it.
 package pyjson
 
 import (
@@ -26,9 +26,9 @@ import (
 	"strings"
 )
 
-// A TypeError is a value that does not fit the Go type it is for.
+// A TypeError is the error for a value that does not fit its Go type.
 type TypeError struct {
-	Path string // of fields to the value, with dots; "" for the value itself
+	Path string // the names of the fields that lead to the value, with dots; "" for the outermost value
 	Want reflect.Type
 	Have string // the value, shortened
 }
@@ -41,10 +41,10 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("%s%s, want %v", at, e.Have, e.Want)
 }
 
-// Unmarshal fills the value that into points to from text. Structs keep the values of fields that
-// text does not have, or has as null. Types may be booleans, integers, floats, strings, structs,
+// Unmarshal fills the value that into points to from text. Fields of structs keep their values if
+// text lacks them or has them as null. Types may be booleans, integers, floats, strings, structs,
 // slices, arrays, maps from strings, pointers, json.RawMessage, other implementations of
-// json.Unmarshaler, and any, which is filled as by encoding/json.
+// json.Unmarshaler, and any, which is filled as encoding/json fills it.
 func Unmarshal(text []byte, into any) error {
 	if err := valid(text); err != nil {
 		return err
@@ -53,8 +53,8 @@ func Unmarshal(text []byte, into any) error {
 	return r.decode(reflect.ValueOf(into).Elem())
 }
 
-// Members calls f for each member of the object that text is, in their order and with all values of
-// a key that occurs twice. It stops at the first error.
+// Members calls f for each member of the object in text, in their order. If a key occurs twice, it
+// calls f for both values. It stops at the first error.
 func Members(text []byte, f func(key string, value json.RawMessage) error) error {
 	if err := valid(text); err != nil {
 		return err
@@ -65,7 +65,7 @@ func Members(text []byte, f func(key string, value json.RawMessage) error) error
 
 // The rest of the file reads only well-formed JSON.
 
-// raw skips a value and is its text.
+// raw skips a value and returns its text.
 func (r *reader) raw() []byte {
 	r.space()
 	start := r.at
@@ -133,7 +133,7 @@ func (r *reader) decode(v reflect.Value) error {
 	return scalar(r.raw(), v)
 }
 
-// any returns a value as encoding/json has it in an empty interface.
+// any returns a value with the types that encoding/json uses for an empty interface.
 func (r *reader) any() any {
 	r.space()
 	switch r.next() {
@@ -163,7 +163,7 @@ func (r *reader) any() any {
 	return number(r.raw())
 }
 
-// key returns the key of a member, after whose colon it stays.
+// key returns the key of a member. The reader is then after the colon.
 func (r *reader) key() string {
 	key := text(r.raw())
 	r.space()
@@ -171,7 +171,7 @@ func (r *reader) key() string {
 	return key
 }
 
-// members walks through an object for a value of type t.
+// members calls f for each member of an object that a value of type t is read from.
 func (r *reader) members(t reflect.Type, f func(key string, value json.RawMessage) error) error {
 	r.space()
 	if r.next() != '{' {

@@ -63,7 +63,7 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
-// Fields that the text lacks, or has as null, keep their values.
+// TestUnmarshalDefaults: fields that the text lacks, or has as null, keep their values.
 func TestUnmarshalDefaults(t *testing.T) {
 	got := config{Eps: 1, Name: "before", Sub: nested{A: 1, B: 2}, Map: map[string]float64{"x": 1}}
 	if err := pyjson.Unmarshal([]byte(`{"eps": null, "sub": {"a": 5}, "map": {"y": 2}}`), &got); err != nil {
@@ -123,7 +123,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// Of a field without a tag one cannot tell what fills it.
+// TestTagless: a field without a tag panics, since its key is not known.
 func TestTagless(t *testing.T) {
 	defer func() {
 		if recover() == nil {
@@ -151,8 +151,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal compares with encoding/json which texts are accepted, and their values. The package
-// comment lists the differences.
+// FuzzUnmarshal compares with encoding/json the texts that are accepted, and their values. The
+// package comment lists the differences.
 func FuzzUnmarshal(f *testing.F) {
 	for _, s := range []string{`{"a": [1, -2.5e-3, "x\u00e9", null, true]}`, `"\ud83d\ude00"`, "1e400", "[]", " {} ", `{"a":1,"a":2}`, "NaN", "01", `"\ud800"`, "\ufeff1"} {
 		f.Add([]byte(s))

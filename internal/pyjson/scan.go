@@ -1,4 +1,4 @@
-// The check that JSON is well-formed: one pass over the text before anything is decoded.
+// This file checks that JSON is well-formed, in one pass over the text before anything is decoded.
 
 package pyjson
 
@@ -10,17 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// ErrSyntax is text that Python's json does not read as one value, or one that is nested too deeply
-// or has half of a surrogate pair.
+// ErrSyntax is the error for text that Python's json does not read as one value, that is nested too
+// deeply, or that has half of a surrogate pair.
 var ErrSyntax = errors.New("malformed JSON")
 
-// maxDepth is the most arrays and objects inside each other; Python's limit is near.
+// maxDepth is the largest number of arrays and objects inside each other. Python's limit is
+// similar.
 const maxDepth = 1000
 
 // constants are the names of values. The last three are extensions of Python.
 var constants = [...]string{"null", "true", "false", "NaN", "Infinity", "-Infinity"}
 
-// reader reads text from a place on.
+// reader reads text from the index at on.
 type reader struct {
 	text []byte
 	at   int
@@ -142,7 +143,7 @@ func (r *reader) str() error {
 	return r.fail("a string without end")
 }
 
-// escape skips an escape except for its last byte.
+// escape skips an escape up to its last byte.
 func (r *reader) escape() error {
 	r.at++
 	if b := r.next(); b == 0 || bytes.IndexByte([]byte(`"\/bfnrtu`), b) < 0 {
@@ -166,7 +167,7 @@ func (r *reader) escape() error {
 	return nil
 }
 
-// hex reads the four digits after the present byte and stays at the last.
+// hex reads the four digits after the current byte and stays at the last.
 func (r *reader) hex() (uint64, error) {
 	if r.at+5 > len(r.text) {
 		return 0, r.fail("a string without end")

@@ -11,15 +11,15 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// forget makes the next Open map its file again. It unmaps nothing.
+// forget makes the next Open map its file again. It does not unmap the old mapping.
 func forget() {
 	known.Lock()
 	defer known.Unlock()
 	known.files = nil
 }
 
-// TestChecked: checksums are compared once, and again after any change, also one that keeps size
-// and modification time.
+// TestChecked: checksums are compared once, and again after any change, including a change that
+// keeps size and modification time.
 func TestChecked(t *testing.T) {
 	defer func(before time.Duration) { settled = before }(settled)
 	path := written(t)
@@ -63,7 +63,7 @@ func TestChecked(t *testing.T) {
 	}
 	setChecked(path, info)
 	if err := open(Map); err != nil {
-		t.Errorf("the checksums of a file with a stamp were compared: %v", err)
+		t.Errorf("the checksums of a file with a stamp were compared again: %v", err)
 	}
 	if err := open(Copy); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("a copy: %v", err)
@@ -73,7 +73,7 @@ func TestChecked(t *testing.T) {
 	}
 }
 
-// TestCheckedPipe: a named pipe in place of the stamp is not waited for.
+// TestCheckedPipe: opening does not wait for a named pipe in place of the stamp.
 func TestCheckedPipe(t *testing.T) {
 	path := written(t)
 	info, err := os.Stat(path)
@@ -88,9 +88,9 @@ func TestCheckedPipe(t *testing.T) {
 	select {
 	case is := <-done:
 		if is {
-			t.Error("a pipe is a stamp")
+			t.Error("a pipe is accepted as a stamp")
 		}
 	case <-time.After(5 * time.Second):
-		t.Error("it waits for the pipe")
+		t.Error("waits for the pipe")
 	}
 }

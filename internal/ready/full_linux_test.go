@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFullDisk: a file that a full disk has no room for is an error, and leaves nothing behind; the
-// file before it stays.
+// TestFullDisk: writing to a full disk is an error and leaves no new file; the previous file stays.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
@@ -41,7 +40,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestReadOnly: files of a read-only file system are mapped, and none is written.
+// TestReadOnly: files of a read-only file system are mapped, and no file is written.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
@@ -49,7 +48,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		forget()
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil { // what is mapped stays
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil { // mappings stay
 			t.Error(err)
 		}
 	})

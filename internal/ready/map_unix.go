@@ -13,7 +13,7 @@ import (
 func mapFile(f *os.File, size int) ([]byte, error) {
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOSYS) {
-		return nil, errors.ErrUnsupported // this file system maps no files
+		return nil, errors.ErrUnsupported // this file system cannot map files
 	}
 	return data, err
 }

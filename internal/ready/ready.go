@@ -1,11 +1,12 @@
-// Package ready writes parts of memory to a file, and maps them from it: read only, and one copy
-// for all processes.
+// Package ready writes slices of memory, called parts, to a file, and maps them from it. The
+// mapping is read-only, and all processes share one copy.
 //
 // A file begins with a header: a mark, its version, the number of parts, the length of a note for
-// people, the key of what the parts were made from, the note, and for each part its offset, its
-// length and its checksum; then the checksum of the header. Parts begin at multiples of 64 bytes,
-// and large ones on pages. Numbers of the header are little-endian. Parts are in the machine's
-// order, and the key includes that order. Checksums are CRC-32C, which detect damage, not malice.
+// people, the key, which identifies the source of the parts, the note, and for each part its
+// offset, its length and its checksum; then the checksum of the header. Parts begin at multiples of
+// 64 bytes, and large ones on pages. Numbers of the header are little-endian. Parts are in the
+// machine's byte order, which the key includes. Checksums are CRC-32C, which detects damage, not
+// malice.
 package ready
 
 import (
@@ -28,7 +29,7 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// Key identifies what parts were made from.
+// Key identifies the source from which parts were made.
 type Key [32]byte
 
 const (
@@ -43,7 +44,7 @@ const (
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// place returns the offset of a part of some bytes, at or after another offset.
+// place returns the offset of a part of length bytes, at or after the offset at.
 func place(at int64, length int) int64 {
 	unit := int64(line)
 	if length >= 16*page {
@@ -52,7 +53,8 @@ func place(at int64, length int) int64 {
 	return (at + unit - 1) / unit * unit
 }
 
-// Write writes a file beside path, and renames it to path. A note for people is at most 64 KiB.
+// Write writes a file next to path, and renames it to path. It cuts off a note for people after 64
+// KiB.
 func Write(path string, key Key, note string, parts [][]byte) error {
 	note = note[:min(len(note), mostNote)]
 	sums := make([]uint32, len(parts))
@@ -88,10 +90,10 @@ func Write(path string, key Key, note string, parts [][]byte) error {
 	})
 }
 
-// ErrOther is that a file was made from something else.
+// ErrOther is the error for a file that was made from another source.
 var ErrOther = errors.New("made from something else")
 
-// A Way is how the parts of a file come into memory.
+// A Way is a way in which the parts of a file are read into memory.
 type Way int
 
 const (
@@ -100,8 +102,8 @@ const (
 	Copy
 )
 
-// Release returns the version of this module in the program, which keys have. Without releases it
-// is a word such as "(devel)".
+// Release returns the version of this module in the program, for use in keys. Programs that are not
+// built from a release get a word such as "(devel)".
 var Release = sync.OnceValue(func() string {
 	const path = "github.com/avoformer/avoformer"
 	info, ok := debug.ReadBuildInfo()
@@ -116,13 +118,14 @@ var Release = sync.OnceValue(func() string {
 	return ""
 })
 
-// Open returns the parts of a file with the key, which have the given lengths, or any if lengths is
-// nil. Mapped parts are read-only and stay for the life of the process: a second call for the same
-// file returns the same memory. An error matches fs.ErrNotExist if there is no file, ErrOther, or
-// fault.ErrFormat if it is damaged.
+// Open returns the parts of a file whose key is key. Parts must have the given lengths, unless
+// lengths is nil. Mapped parts are read-only and stay mapped for the life of the process: a second
+// call for the same file returns the same memory. The error matches fs.ErrNotExist if there is no
+// file, ErrOther if the key differs, and fault.ErrFormat if the file is damaged or a part has
+// another length.
 //
-// A program that shortens a file while it is mapped ends the processes that read the lost part, as
-// with every mapped file.
+// A program that shortens a mapped file ends the processes that read the lost part, as with every
+// mapped file.
 func Open(path string, key Key, lengths []int, way Way) ([][]byte, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -177,7 +180,7 @@ func Open(path string, key Key, lengths []int, way Way) ([][]byte, error) {
 	return parts, nil
 }
 
-// known are the files that are mapped.
+// known holds the files that are mapped.
 var known struct {
 	sync.Mutex
 	files []knownFile
@@ -188,7 +191,7 @@ type knownFile struct {
 	data []byte
 }
 
-// memory returns what a file has: mapped, or a copy.
+// memory returns the contents of a file: mapped, or a copy.
 func memory(f *os.File, size int, way Way) (data []byte, shared bool, err error) {
 	if way != Copy {
 		if data, err := mapFile(f, size); err == nil {
@@ -206,7 +209,7 @@ func memory(f *os.File, size int, way Way) (data []byte, shared bool, err error)
 	return data, false, err
 }
 
-// header is what a file says of itself.
+// header is the header of a file.
 type header struct {
 	key     Key
 	entries []entry
@@ -217,7 +220,7 @@ type entry struct {
 	sum        uint32
 }
 
-// cut returns the parts of a file's memory.
+// cut returns the parts in a file's memory.
 func (h *header) cut(data []byte) [][]byte {
 	parts := make([][]byte, len(h.entries))
 	for i, e := range h.entries {
@@ -226,7 +229,7 @@ func (h *header) cut(data []byte) [][]byte {
 	return parts
 }
 
-// wrong returns a part with another checksum, or -1.
+// wrong returns the index of a part whose checksum differs, or -1.
 func (h *header) wrong(parts [][]byte) int {
 	var wrong atomic.Int64
 	each(len(parts), func(i int) {
@@ -239,7 +242,8 @@ func (h *header) wrong(parts [][]byte) int {
 
 const anyCount = -1
 
-// readHeader reads the header of a file of size bytes with so many parts, or with any number.
+// readHeader reads the header of a file of size bytes. The file must have count parts, or any
+// number if count is negative.
 func readHeader(f io.ReaderAt, size int64, count int) (*header, error) {
 	n, note, err := readNote(f, size)
 	if err != nil {
@@ -304,7 +308,7 @@ func readNote(f io.ReaderAt, size int64) (parts int64, note string, err error) {
 	return int64(le.Uint32(numbers[4:])), string(b), nil
 }
 
-// Note returns the note of a file, which may be damaged or not be whole.
+// Note returns the note of a file, which may be damaged or incomplete.
 func Note(path string) (string, error) {
 	f, err := regular.Open(path)
 	if err != nil {

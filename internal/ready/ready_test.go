@@ -56,7 +56,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(path, someKey, lengthsOf(someParts), Map); !errors.Is(err, ErrOther) {
-		t.Errorf("a file of another key: %v", err)
+		t.Errorf("a file with another key: %v", err)
 	}
 	if parts, err := Open(path, Key{9}, lengthsOf(someParts), Map); err != nil || string(parts[0]) != "first" {
 		t.Errorf("a file in place of one that is mapped: %q, %v", parts, err)
@@ -66,7 +66,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSharedMapping: two calls return the same memory.
+// TestSharedMapping: two calls for a file return the same memory.
 func TestSharedMapping(t *testing.T) {
 	path := written(t)
 	a, err := Open(path, someKey, lengthsOf(someParts), Map)
@@ -78,19 +78,19 @@ func TestSharedMapping(t *testing.T) {
 		t.Fatal(err)
 	}
 	if &a[2][0] != &b[2][0] {
-		t.Error("two mappings of one file")
+		t.Error("one file has two mappings")
 	}
 }
 
-// TestDamaged: a file with any byte changed, or cut anywhere, is an error, except where nothing is
-// read.
+// TestDamaged: a change of any byte of a file, or a cut anywhere, is an error, except for bytes
+// that are never read.
 func TestDamaged(t *testing.T) {
 	path := written(t)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := make([]bool, len(whole)) // padding is not
+	used := make([]bool, len(whole)) // false for padding
 	h, err := readHeader(bytes.NewReader(whole), int64(len(whole)), len(someParts))
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// FuzzHeader: a header that claims anything takes no more memory than the file, and its parts are
+// FuzzHeader: for any header, Open allocates no more memory than the file's size, and the parts are
 // within the file.
 func FuzzHeader(f *testing.F) {
 	whole, err := os.ReadFile(written(f))

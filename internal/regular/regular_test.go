@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// longFile is a file of a length that it merely claims.
+// longFile is a file that reports a length without having the bytes.
 type longFile struct{ fstest.MapFS }
 
 func (longFile) Stat(string) (fs.FileInfo, error) { return long{}, nil }
@@ -22,7 +22,7 @@ type long struct{ fs.FileInfo }
 func (long) Mode() fs.FileMode { return 0 }
 func (long) Size() int64       { return 1 << 40 }
 
-// lfs is what Git LFS leaves in place of a file.
+// lfs is the pointer that Git LFS leaves in place of a file.
 const lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 90868376\n"
 
 func TestReadFile(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCache: keys and values have what is left, in equal parts, and never nothing, which would mean
-// no limit.
+// TestCache: keys and values may fill the memory that is left, in equal parts. The limit is never
+// 0, which would mean no limit.
 func TestCache(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestBatchTokensWithin: batches get smaller until they fit, and no smaller than they need be.
+// TestBatchTokensWithin: batches get smaller until they fit, and no smaller than necessary.
 func TestBatchTokensWithin(t *testing.T) {
 	for _, c := range []struct {
 		bytes        int64

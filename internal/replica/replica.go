@@ -1,5 +1,5 @@
-// Package replica plans copies of a model's execution: on which CPUs each computes, and on how many
-// threads.
+// Package replica plans copies of a model's execution: the CPUs and the number of threads of each
+// copy.
 package replica
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/topology"
 )
 
-// Plan is what a caller asks for. The zero Plan is one replica that is bound to no CPUs.
+// Plan is the plan that a caller asks for. The zero Plan is one replica that is not bound to CPUs.
 type Plan struct {
 	N      int  // replicas, each on an equal share of the cores; 0: one that is not bound
 	ByNode bool // one on each NUMA node, in place of N
@@ -29,7 +29,7 @@ func Parse(s string) (Plan, error) {
 	return Plan{N: n}, nil
 }
 
-// String is what Parse reads, "" of the zero Plan.
+// String returns the text that Parse reads, "" for the zero Plan.
 func (p Plan) String() string {
 	switch {
 	case p.ByNode:
@@ -40,8 +40,8 @@ func (p Plan) String() string {
 	return ""
 }
 
-// Shares returns the replicas on a machine with some threads altogether. That of the zero Plan has
-// no CPUs.
+// Shares returns the shares of replicas on a machine, with the given number of threads altogether.
+// The zero Plan's share has no CPUs.
 func (p Plan) Shares(m *topology.Machine, threads int) ([]topology.Share, error) {
 	switch {
 	case p.ByNode:
@@ -52,8 +52,8 @@ func (p Plan) Shares(m *topology.Machine, threads int) ([]topology.Share, error)
 	return []topology.Share{{Threads: threads}}, nil
 }
 
-// Nodes returns the first replicas of each node, by their indices. Replicas of a node may read the
-// same copy of what each node has a copy of; copyOf has the index of it for each replica.
+// Nodes returns the first replica of each node, by index. Replicas on a node may read the same copy
+// of data that each node has a copy of. copyOf holds the index of this copy for each replica.
 func Nodes(shares []topology.Share) (first, copyOf []int) {
 	var nodes []int
 	for i, s := range shares {
@@ -67,8 +67,8 @@ func Nodes(shares []topology.Share) (first, copyOf []int) {
 	return first, copyOf
 }
 
-// Threads is how many threads products are worth on this machine: what topology.Machine.Threads
-// says, and no more than GOMAXPROCS.
+// Threads returns the number of threads that products use on this machine: that of
+// topology.Machine.Threads, limited to GOMAXPROCS.
 func Threads() int {
 	m := Machine()
 	return min(runtime.GOMAXPROCS(0), m.Threads())

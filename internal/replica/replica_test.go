@@ -64,11 +64,11 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestSeparate has hardware threads that gain little for each other, and some that are cores, timed
+// TestSeparate times hardware threads that gain little from each other, and threads that are cores,
 // with disturbances.
 func TestSeparate(t *testing.T) {
 	for name, c := range map[string]struct {
-		together time.Duration // of two, where one takes 100
+		together time.Duration // the time of two, where one takes 100
 		want     bool
 	}{"one core": {190, false}, "a gain of a third": {150, false}, "cores": {104, true}, "cores that share their clock": {125, true}} {
 		calls := 0
@@ -86,7 +86,7 @@ func TestSeparate(t *testing.T) {
 	}
 	cpu := Machine().CPUs[0]
 	if d := timed([]int{cpu, cpu}); d <= 0 {
-		t.Errorf("two on a CPU take %v", d)
+		t.Errorf("two goroutines on one CPU take %v", d)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/machine"
 )
 
-// Machine is the machine that the process runs on. Where it says that two CPUs are hardware threads
-// of a core, it is measured once, in some milliseconds, whether they are.
+// Machine returns the machine that the process runs on. If the system says that two CPUs are
+// hardware threads of one core, Machine measures once, in some milliseconds, whether that is true.
 var Machine = sync.OnceValue(func() topology.Machine {
 	m := topology.Here()
 	if a, b, ok := m.Siblings(); ok {
@@ -20,9 +20,9 @@ var Machine = sync.OnceValue(func() topology.Machine {
 })
 
 // separate reports whether two CPUs together compute at least one and a half times as much as one
-// does. Hardware threads of a core, which share its multipliers, compute 1.0 to 1.3 times as much,
-// and cores twice as much. The shortest of several times counts, since other processes may use the
-// CPUs too.
+// CPU. Hardware threads of a core share its multipliers, and compute 1.0 to 1.3 times as much;
+// cores compute twice as much. The shortest of several times counts, since other processes may use
+// the CPUs too.
 func separate(timed func(cpus ...int) time.Duration, a, b int) bool {
 	one, two := timed(a), timed(a, b)
 	for range 4 {
@@ -31,9 +31,9 @@ func separate(timed func(cpus ...int) time.Duration, a, b int) bool {
 	return 4*one >= 3*two // 2*one/two, the gain, is at least 1.5
 }
 
-// timed is how long CPUs take for the same products, each for all of them.
+// timed returns the time in which CPUs compute some products. Each CPU computes all of them.
 func timed(cpus []int) time.Duration {
-	const n, times = 64, 20 // some 0.2 ms, of matrices that stay in the first caches
+	const n, times = 64, 20 // about 0.2 ms; the matrices stay in the first-level caches
 	var ready, done sync.WaitGroup
 	begin := make(chan struct{})
 	for _, cpu := range cpus {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Helpers of benchmarks that compare numbers of threads.
+// This file has helpers of benchmarks that compare numbers of threads.
 
-// ThreadCounts is 1, 2, 4 and so on, up to GOMAXPROCS, which ends the list.
+// ThreadCounts returns 1, 2, 4 and so on up to GOMAXPROCS, which is the last number.
 func ThreadCounts() (counts []int) {
 	most := runtime.GOMAXPROCS(0)
 	for n := 1; n < most; n *= 2 {
@@ -32,7 +32,7 @@ func (s Samples) Add(x float64, unit string, args ...any) {
 	s[unit] = append(s[unit], x)
 }
 
-// Time calls f and adds how many milliseconds it took.
+// Time calls f and adds its time in milliseconds.
 func (s Samples) Time(f func(), unit string, args ...any) {
 	begin := time.Now()
 	f()
@@ -48,9 +48,9 @@ func (s Samples) Report(b *testing.B) {
 	}
 }
 
-// Profile calls f again and again for two seconds and writes a CPU profile of it, which is named
-// after the benchmark and the given name, to the folder that the environment variable PROFILES
-// names. It does nothing without the variable.
+// Profile calls f repeatedly for two seconds and writes a CPU profile to the folder in the
+// environment variable PROFILES. The file's name consists of the benchmark's name and the given
+// name. Without the variable, Profile does nothing.
 func Profile(b *testing.B, name string, f func()) {
 	folder := os.Getenv("PROFILES")
 	if folder == "" {
@@ -74,8 +74,8 @@ func Profile(b *testing.B, name string, f func()) {
 	}
 }
 
-// PeakMemory returns the most memory, in MiB, that the process had resident since the last call; 0
-// where the system does not tell.
+// PeakMemory returns the most memory, in MiB, that was resident in the process since the last call,
+// or 0 if the system does not report it.
 func PeakMemory() (mib float64) {
 	text, _ := os.ReadFile("/proc/self/status")
 	if _, line, ok := strings.Cut(string(text), "VmHWM:"); ok {

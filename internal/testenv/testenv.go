@@ -1,5 +1,5 @@
-// Package testenv is what the tests of several packages ask of the place where they run: which
-// instruction sets must be there, and how slow it is.
+// Package testenv describes the environment of the tests of several packages: the instruction sets
+// that the machine must have, and its speed.
 package testenv
 
 import (
@@ -14,9 +14,9 @@ import (
 
 // Main is the body of a package's TestMain. It runs the tests, but fails at once if the machine
 // lacks an instruction set listed in the environment variable AVOFORMER_REQUIRE (names of
-// kernels.ISA, separated by commas). Runs that exist to execute a tier set it, so that they cannot
-// pass without it. supported is kernels.Supported(); kernels' own tests call this too, so it cannot
-// be asked here.
+// kernels.ISA, separated by commas). Runs that test one tier set the variable, so that they cannot
+// pass without it. supported is kernels.Supported(): the tests of kernels call Main too, so Main
+// cannot call it.
 func Main[T fmt.Stringer](m *testing.M, supported []T) {
 	if err := require(os.Getenv("AVOFORMER_REQUIRE"), supported); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL:", err)
@@ -25,9 +25,9 @@ func Main[T fmt.Stringer](m *testing.M, supported []T) {
 	os.Exit(m.Run())
 }
 
-// Fixtures ends a package's TestMain if dir is not there: fixtures and nested modules, which the
-// module proxy does not deliver with the packages that they test. Where a run exists to execute
-// tests, in CI or for a tier, it fails instead.
+// Fixtures ends a package's TestMain if dir does not exist. The module proxy does not deliver
+// fixtures and nested modules with the packages that they test. In CI, and in runs for a tier,
+// which exist to execute tests, Fixtures fails instead.
 func Fixtures(dir string) {
 	if _, err := os.Stat(dir); err == nil {
 		return
@@ -42,10 +42,10 @@ func Fixtures(dir string) {
 	os.Exit(0)
 }
 
-// CheckForced is the body of a test in every package that calls Main: the active tier is the one
-// that AVOFORMER_ISA forces, if it does. Being a test it also shows the variables to the cache of
-// go test, which keys results by what tests read, but misses what is read before they start, as
-// Main and package kernels do.
+// CheckForced is the body of a test in every package that calls Main: the active tier must be the
+// tier that AVOFORMER_ISA forces, if it is set. The test also makes the variables known to the
+// cache of go test. The cache identifies results by the variables that tests read, and misses
+// variables that are read before tests start, as by Main and package kernels.
 func CheckForced(t *testing.T, active fmt.Stringer) {
 	os.Getenv("AVOFORMER_REQUIRE")
 	os.Getenv("AVOFORMER_CPU")
@@ -68,9 +68,9 @@ func require[T fmt.Stringer](list string, supported []T) error {
 	return nil
 }
 
-// EachTier runs test as a subtest on every supported tier for which [Runs] returns true, after use
-// has made it active. Under the race detector it runs only on the active tier, since every tier has
-// the same goroutines.
+// EachTier runs test as a subtest on every supported tier for which [Runs] returns true. It calls
+// use to activate the tier first. Under the race detector it runs the test only on the active tier,
+// since the goroutines of all tiers are the same.
 func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T) (restore func()), test func(t *testing.T)) {
 	t.Helper()
 	for _, isa := range supported {
@@ -84,9 +84,10 @@ func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T)
 	}
 }
 
-// Runs reports whether tests run on a tier. They always run on the active one. They run on no other
-// if AVOFORMER_ISA forces the active tier, or in an emulator, and not on the tier without assembly
-// if AVOFORMER_ASSEMBLY is set: other targets of the Makefile run those.
+// Runs reports whether tests run on a tier. They always run on the active tier. They run on no
+// other tier if AVOFORMER_ISA forces the active one, or in an emulator. They do not run on the tier
+// without assembly if AVOFORMER_ASSEMBLY is set. Other targets of the Makefile run the tiers that
+// are left out.
 func Runs(tier, active string) bool {
 	switch {
 	case tier == active:
@@ -97,26 +98,26 @@ func Runs(tier, active string) bool {
 	return tier != "generic" || os.Getenv("AVOFORMER_ASSEMBLY") == ""
 }
 
-// Emulated reports whether the tests run in an emulator some thousand times slower than the machine
-// itself (make test-emulated WHAT=avx512), where they must do with small sizes: about 50 million
-// floating-point operations a package in the kernels, and a tenth of that in Go. It is for tests
-// that -short leaves too slow.
+// Emulated reports whether the tests run in an emulator about a thousand times slower than the
+// machine itself (make test-emulated WHAT=avx512). There they must use small sizes: about 50
+// million floating-point operations for each package in the kernels, and a tenth of that in Go.
+// Tests that are too slow with -short call it.
 func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
 
-// Long reports whether sweeps test all of their cases, as make test-all asks for. Otherwise they
-// test a part.
+// Long reports whether sweeps test all of their cases, as in make test-all. Otherwise they test a
+// part.
 func Long() bool { return os.Getenv("AVOFORMER_LONG") != "" }
 
 // Slow reports whether the tests run under qemu (make test-emulated WHAT=arm64) or the race
-// detector, about thirty times slower than on the machine itself, or as Emulated says, or with
-// -short. It is for tests that look here at some of the cases which they see elsewhere.
+// detector, about thirty times slower than on the machine itself, or in the emulator of Emulated,
+// or with -short. Tests that call it test some of their cases there, and all of them elsewhere.
 func Slow() bool {
 	return race.Enabled || Emulated() || os.Getenv("AVOFORMER_SLOW") != "" || flag.Parsed() && testing.Short()
 }
 
 // Quick reports whether the tests run with -short on the machine itself, where a sample of the
-// cases of a long test is enough: make test runs the rest. It is false in emulators, whose runs
-// fail unless every kernel was called.
+// cases of a long test is enough, since make test runs all cases. It is false in emulators, whose
+// runs fail unless every kernel was called.
 func Quick() bool {
 	return flag.Parsed() && testing.Short() && !race.Enabled && !Emulated() && os.Getenv("AVOFORMER_SLOW") == ""
 }

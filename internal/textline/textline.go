@@ -1,4 +1,4 @@
-// Package textline has what files of a text or of a JSON object a line are read and written by.
+// Package textline reads and writes files with a text or a JSON object in each line.
 package textline
 
 import (
@@ -12,19 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// Max bounds a line, in bytes.
+// Max is the most bytes of a line.
 const Max = 64 << 20
 
-// ErrLong is a line of more.
+// ErrLong is the error for a line of more bytes.
 var ErrLong = fmt.Errorf("longer than %d MB", Max>>20)
 
-// ErrBinary is an input that holds no text.
+// ErrBinary is the error for an input that is not text.
 var ErrBinary = errors.New("the input is not text in UTF-8: it begins with control characters, as binary files do")
 
-// A Reader reads lines, and says how far it is.
+// A Reader reads lines and counts them.
 type Reader struct {
 	N     int   // lines read
-	Bytes int64 // read
+	Bytes int64 // bytes read
 	r     *bufio.Reader
 }
 
@@ -33,8 +33,8 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 1<<16)}
 }
 
-// Next returns the next line without its end, or io.EOF. The error of a line of over Max bytes
-// matches ErrLong, that of an input whose first kilobytes are binary ErrBinary.
+// Next returns the next line without its end, or io.EOF. The error for a line of more than Max
+// bytes matches ErrLong. The error for an input whose first kilobytes are binary matches ErrBinary.
 func (l *Reader) Next() ([]byte, error) {
 	var line []byte
 	for {
@@ -58,21 +58,21 @@ func (l *Reader) Next() ([]byte, error) {
 	}
 }
 
-// head is how many bytes of an input decide whether it is binary.
+// head is the number of bytes at the beginning of an input that decide whether it is binary.
 const head = 4 << 10
 
-// binary looks at the first bytes and what came with them, without waiting for more.
+// binary examines the first line and the bytes that arrived with it, without waiting for more.
 func (l *Reader) binary(first []byte) bool {
 	if len(first) < head {
-		rest, _ := l.r.Peek(l.r.Buffered()) // it is there
+		rest, _ := l.r.Peek(l.r.Buffered()) // these bytes are buffered, so there is no error
 		first = append(first[:len(first):len(first)], rest...)
 	}
 	return Binary(first[:min(head, len(first))])
 }
 
-// Binary reports whether the beginning of a file is not text: one byte in 16 is a control
-// character, as in numbers and in UTF-16, or one in 64 if it is not UTF-8, as in compressed data. A
-// stray control character does not make a text binary.
+// Binary reports whether the beginning of a file is not text. It is not text if one byte in 16 is a
+// control character, as in numbers and in UTF-16, or if one byte in 64 is one and the bytes are not
+// UTF-8, as in compressed data. A stray control character does not make a text binary.
 func Binary(first []byte) bool {
 	n := 0
 	for _, c := range first {
@@ -89,14 +89,14 @@ func Binary(first []byte) bool {
 	return n > 2 && n*16 > len(first) || n > 2 && n*64 > len(first) && !utf8.Valid(first)
 }
 
-// control reports whether c is a control character that texts do not have: not white space, not the
-// escape of colours.
+// control reports whether c is a control character that texts do not have. White space and the
+// escape character of colours are allowed.
 func control(c byte) bool { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f }
 
-// Control reports whether a line holds a control character that texts do not have, such as NUL.
+// Control reports whether a line has a control character that texts do not have, such as NUL.
 func Control(line []byte) bool { return slices.ContainsFunc(line, control) }
 
-// Quote is s as a JSON string. < > and & stay as they are.
+// Quote returns s as a JSON string, in which < > and & are not escaped.
 func Quote(s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -22,7 +22,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// endless is a line that never ends.
+// endless is a line without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -40,9 +40,8 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestBinary: numbers, UTF-16 and compressed data are binary; text with a stray control character
-// is not, nor is text in an older encoding, nor text that the head cuts in the middle of a
-// character.
+// TestBinary: numbers, UTF-16 and compressed data are binary. Text with a stray control character
+// is not, nor is text in an older encoding, nor text that is cut in the middle of a character.
 func TestBinary(t *testing.T) {
 	random := make([]byte, head)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -74,7 +73,7 @@ func TestBinary(t *testing.T) {
 	}
 }
 
-// TestBinaryOfPipe: the first line of a pipe is given before the second is written.
+// TestBinaryOfPipe: Next returns the first line of a pipe before the second is written.
 func TestBinaryOfPipe(t *testing.T) {
 	r, w := io.Pipe()
 	go func() { _, _ = io.WriteString(w, "one\n") }()

@@ -12,8 +12,9 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// WriteAdapter makes a folder as peft writes it: an adapter of rank 2 for modules of a model, by
-// their names, with the widths of their outputs and inputs. All elements of its factors are x.
+// WriteAdapter writes a folder in the form of peft: an adapter of rank 2 for modules of a model.
+// modules maps their names to the widths of their outputs and inputs. All elements of the adapter's
+// factors are x.
 func WriteAdapter(t testing.TB, x float32, modules map[string][2]int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// RewriteGGUF returns the path of a copy of a GGUF file with other metadata; a key whose value is
-// nil is left out.
+// RewriteGGUF returns the path of a copy of a GGUF file with changed metadata. It leaves out a key
+// whose value is nil.
 func RewriteGGUF(t testing.TB, path string, change map[string]any) string {
 	t.Helper()
 	f := Must(gguf.Open(path))(t)

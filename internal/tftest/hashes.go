@@ -21,24 +21,24 @@ import (
 
 var updateHashes = flag.Bool("update-hashes", false, "write the table of hashes anew, which needs another kernels.Numerics if a hash changes")
 
-// Hashes is a table of hashes of results, which are the same on every tier, in a file:
+// Hashes is a table in a file with hashes of results, which are the same on every tier:
 //
 //	# numerics VERSION
 //	NAME FORMAT HASH
 //
-// A second file, whose name ends in -sums.txt, has sums of the same results, from which a test that
-// fails says how far the results moved.
+// A second file, whose name ends in -sums.txt, has sums of the same results. From the sums, a test
+// that fails computes how far the results moved.
 type Hashes struct {
 	path  string
 	lines map[string]string // by "NAME FORMAT"
-	sums  map[string]sums   // by the same; of the last version that has any
+	sums  map[string]sums   // by the same keys; from the last version that has sums
 
 	mu   sync.Mutex
 	seen map[string]Hash
 }
 
-// OpenHashes reads a table, and ends the test if it is of another version of the numerics than this
-// program.
+// OpenHashes reads a table. It ends the test if the table's version of the numerics differs from
+// this program's.
 func OpenHashes(t *testing.T, path string) *Hashes {
 	t.Helper()
 	h := &Hashes{path: path, lines: map[string]string{}, sums: readSums(t, sumsOf(path)), seen: map[string]Hash{}}
@@ -64,7 +64,7 @@ func OpenHashes(t *testing.T, path string) *Hashes {
 	return h
 }
 
-// Check compares the hash of a name and a format, the zero Hash for no result, with the table's.
+// Check compares the hash for a name and a format with the table's. The zero Hash means no result.
 func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash Hash) {
 	t.Helper()
 	line := fmt.Sprintf("%s %v", name, f)
@@ -73,7 +73,7 @@ func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash Hash) {
 	defer h.mu.Unlock()
 	want := h.lines[line]
 	if *updateHashes {
-		want = cmp.Or(h.seen[line].String(), got) // that of the first tier
+		want = cmp.Or(h.seen[line].String(), got) // the hash from the first tier
 	}
 	if want != got {
 		t.Errorf("%s: hash %q, want %q: bits have changed, which needs another kernels.Numerics; %s", line, got, want, hash.moved(h.sums[line]))
@@ -83,9 +83,10 @@ func (h *Hashes) Check(t *testing.T, name string, f kernels.Format, hash Hash) {
 	}
 }
 
-// Close ends the comparison with the table, which has lines for all names. If results of all were
-// computed, there may be no further lines, and -update-hashes writes the table. If -run or an
-// emulator chose some of them, -update-hashes is an error, since the others' lines would be lost.
+// Close ends the comparison with the table, whose lines are for the given names. If results for all
+// names were computed, there must be no further lines, and -update-hashes writes the table. If -run
+// or an emulator left names out, -update-hashes is an error, since the lines of the names left out
+// would be lost.
 func (h *Hashes) Close(t *testing.T, names []string) {
 	t.Helper()
 	if t.Failed() {
@@ -107,7 +108,7 @@ func (h *Hashes) Close(t *testing.T, names []string) {
 	}
 }
 
-// update writes the table with the hashes that were seen.
+// update writes the table with the hashes that Check was called with.
 func (h *Hashes) update(t *testing.T) {
 	t.Helper()
 	file := Must(os.ReadFile(h.path))(t)
@@ -131,8 +132,8 @@ func (h *Hashes) update(t *testing.T) {
 	NoError(t, os.WriteFile(sumsOf(h.path), []byte(of.String()), 0o666))
 }
 
-// A Hash is one of results, by their names. Processors differ in the bits of a NaN, which do not
-// count. The zero Hash is that of no result.
+// A Hash is a hash of results and their names. The bits of a NaN do not count, since processors
+// differ in them. The zero Hash means no result.
 type Hash struct {
 	hash hash.Hash
 	sums *sums
@@ -162,7 +163,7 @@ func (h Hash) String() string {
 	return fmt.Sprintf("%x", h.hash.Sum(nil)[:8])
 }
 
-// moved says how far the results moved since their sums were before.
+// moved describes how far the results moved since the sums before were computed.
 func (h Hash) moved(before sums) string {
 	if h.sums == nil || before.n == 0 || h.sums.n != before.n {
 		return "how far they moved is not known"

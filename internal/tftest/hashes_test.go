@@ -14,17 +14,17 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// tableOf, in the environment, is the table of TestTable.
+// tableOf is the environment variable with the path of TestTable's table.
 const tableOf = "AVOFORMER_TEST_HASHES"
 
-// hashOfName returns the hash of a result that has the name.
+// hashOfName returns the hash of a result with a name.
 func hashOfName(name string) Hash {
 	h := NewHash()
 	h.Add(name, []float32{1, 2})
 	return h
 }
 
-// TestTable computes hashes of two names, as TestUpdate starts it.
+// TestTable computes hashes for two names. TestUpdate starts it.
 func TestTable(t *testing.T) {
 	path := os.Getenv(tableOf)
 	if path == "" {
@@ -37,8 +37,8 @@ func TestTable(t *testing.T) {
 	table.Close(t, names)
 }
 
-// TestUpdate: -update-hashes adds lines and takes old ones out, and leaves the table as it is where
-// -run leaves names out.
+// TestUpdate: -update-hashes adds and removes lines, and leaves the table unchanged if -run leaves
+// names out.
 func TestUpdate(t *testing.T) {
 	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		t.Skip("an emulator runs this program, which starts no other: ", err)
@@ -79,7 +79,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestMoved: sums say how far results moved, within a factor of four, and a NaN is at its place.
+// TestMoved: sums show how far results moved, within a factor of four, and a NaN is at its place.
 func TestMoved(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, move := range []float64{0, 1e-6, 1e-3, 1} {

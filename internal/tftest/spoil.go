@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Tensor returns the bytes of the tensor in a safetensors file whose name is suffix, or the only
-// one that ends with it, and its type. Writes change the file.
+// Tensor returns the bytes and the type of a tensor in a safetensors file: the tensor with the name
+// suffix, or the only one whose name ends with it. Writes to the bytes change the file.
 func Tensor(t testing.TB, file []byte, suffix string) (values []byte, kind string) {
 	t.Helper()
 	n := 8 + int(binary.LittleEndian.Uint64(file))
@@ -38,20 +38,20 @@ func Tensor(t testing.TB, file []byte, suffix string) (values []byte, kind strin
 	return values, kind
 }
 
-// notFinite are NaN and +Inf by the types of tensors, low byte first.
+// notFinite holds NaN and +Inf for the types of tensors, low byte first.
 var notFinite = map[string]map[bool]string{
 	"F32": {true: "\x00\x00\xc0\x7f", false: "\x00\x00\x80\x7f"}, "F16": {true: "\x00\x7e", false: "\x00\x7c"}, "BF16": {true: "\xc0\x7f", false: "\x80\x7f"},
 }
 
-// Spoil makes NaN, or else +Inf, of all values of a type.
+// Spoil sets all values of a type to NaN, or to +Inf if nan is false.
 func Spoil(values []byte, kind string, nan bool) {
 	for v := notFinite[kind][nan]; len(values) > 0; values = values[len(v):] {
 		copy(values, v)
 	}
 }
 
-// SpoiltFolder returns a copy of a folder with NaN in the bytes from one to another of a tensor of
-// its model.safetensors; to the end with to 0.
+// SpoiltFolder returns a copy of a folder with NaN in bytes [from, to) of a tensor of its
+// model.safetensors. If to is 0, it writes to the tensor's end.
 func SpoiltFolder(t testing.TB, folder, suffix string, from, to int) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// sums are sums of n results, each of which is added or subtracted at random (Achlioptas 2003,
+// sums holds sums of n results, each of which is added or subtracted at random (Achlioptas 2003,
 // "Database-friendly random projections"). The root mean square of the differences of two such sums
-// is about the distance of the results, whatever their number.
+// is about the distance of the results, for any number of results.
 type sums struct {
 	n int
 	x [4]float64
 }
 
-// add adds results. Those that are not finite count as 0.
+// add adds results. Results that are not finite count as 0.
 func (s *sums) add(x []float32) {
 	for _, v := range x {
 		s.n++
@@ -36,7 +36,7 @@ func (s *sums) add(x []float32) {
 	}
 }
 
-// mixed returns random bits for a number, as SplitMix64 draws them.
+// mixed returns random bits for a number, in the way of SplitMix64.
 func mixed(n uint64) uint64 {
 	n *= 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -44,8 +44,8 @@ func mixed(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// distance returns about the root mean square of the differences of results, and of the results,
-// from their sums.
+// distance returns, from sums, about the root mean square of the differences of results, and that
+// of the results.
 func (s *sums) distance(before sums) (by, all float64) {
 	for i, v := range s.x {
 		by += (v - before.x[i]) * (v - before.x[i])
@@ -55,7 +55,7 @@ func (s *sums) distance(before sums) (by, all float64) {
 	return math.Sqrt(by / results), math.Sqrt(all / results)
 }
 
-// String returns the sums as readSums reads them.
+// String returns the sums in the form that readSums reads.
 func (s *sums) String() string {
 	text := fmt.Sprint(s.n)
 	for _, v := range s.x {
@@ -67,7 +67,7 @@ func (s *sums) String() string {
 // sumsOf returns the name of the file with the sums for a table of hashes.
 func sumsOf(path string) string { return strings.TrimSuffix(path, ".txt") + "-sums.txt" }
 
-// readSums reads lines of NAME FORMAT and sums; there may be no file.
+// readSums reads lines of NAME FORMAT and sums. A missing file has no lines.
 func readSums(t *testing.T, path string) map[string]sums {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -1,5 +1,5 @@
-// Package tftest has what the tests of package transformer, and of the models built on it, have in
-// common.
+// Package tftest has code that the tests of package transformer and of the models built on it
+// share.
 package tftest
 
 import (
@@ -46,7 +46,7 @@ func NoError(t testing.TB, err error) {
 // Second returns the second of two results.
 func Second[T any](_ T, err error) error { return err }
 
-// Normal is n numbers of a normal distribution.
+// Normal returns n numbers of a normal distribution.
 func Normal(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	x := make([]float32, n)
@@ -56,7 +56,7 @@ func Normal(seed uint64, n int) []float32 {
 	return x
 }
 
-// Strong is weights times five, so that what a model of few of them predicts differs.
+// Strong multiplies weights by five, so that the predictions of a model with few weights differ.
 type Strong struct{ transformer.Weights }
 
 // Tensor implements transformer.Weights.
@@ -68,14 +68,14 @@ func (s Strong) Tensor(name string, shape ...int) ([]float32, error) {
 	return x, err
 }
 
-// AddSlices is x + y.
+// AddSlices returns x + y.
 func AddSlices(x, y []float32) []float32 {
 	z := make([]float32, len(x))
 	kernels.Add(z, x, y)
 	return z
 }
 
-// Collected records what a constructor asks for, as weights in memory.
+// Collected is weights in memory that record the tensors that a constructor asks for.
 type Collected struct {
 	Tensors transformer.TensorMap
 }
@@ -90,8 +90,8 @@ func (c Collected) Tensor(name string, shape ...int) ([]float32, error) {
 	return x, err
 }
 
-// Mismatch says where got differs from want by more than is allowed, and by the most; "" if
-// nowhere. NaN and infinities must agree.
+// Mismatch describes the element of got that differs most from want, relative to the allowed
+// difference. It returns "" if no difference is larger than allowed. NaN and infinities must agree.
 func Mismatch(got, want []float32, allowed func(i int, want float64) float64) string {
 	if len(got) != len(want) {
 		return fmt.Sprintf("%d elements, want %d", len(got), len(want))
@@ -116,8 +116,8 @@ func Mismatch(got, want []float32, allowed func(i int, want float64) float64) st
 	return fmt.Sprintf("element %d is %v, want %v: off by %.3g times the tolerance", at, got[at], want[at], worst)
 }
 
-// Shared has many goroutines use the same models at once, each with a workspace of its own, and
-// wants the result that each use has alone.
+// Shared uses the same models in many goroutines at once, each with a workspace of its own. Each
+// use must have the same result as when no other goroutine runs.
 func Shared(t *testing.T, uses map[string]func(ws *transformer.Workspace) (result any, err error)) {
 	t.Helper()
 	goroutines, rounds := 6, 3
@@ -138,7 +138,7 @@ func Shared(t *testing.T, uses map[string]func(ws *transformer.Workspace) (resul
 			for range rounds {
 				for name, f := range uses { // in any order
 					if got, err := f(ws); err != nil || !reflect.DeepEqual(got, want[name]) {
-						t.Errorf("%s gives something else than alone (error %v)", name, err)
+						t.Errorf("%s differs from its result without other goroutines (error %v)", name, err)
 					}
 				}
 			}

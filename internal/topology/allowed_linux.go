@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed returns the CPUs of the affinity mask of the program's first thread, which others have
-// too unless the program binds them.
+// allowed returns the CPUs of the affinity mask of the program's first thread. The other threads
+// have the same mask unless the program binds them.
 func allowed() (s Set) {
 	var mask unix.CPUSet
 	if unix.SchedGetaffinity(os.Getpid(), &mask) != nil {

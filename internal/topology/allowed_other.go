@@ -2,5 +2,5 @@
 
 package topology
 
-// allowed is nil: the affinity mask is not known.
+// allowed returns nil: the affinity mask is not known.
 func allowed() Set { return nil }

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// groups is what the cgroups of the process allow together.
+// groups holds the combined limits of the cgroups of the process.
 type groups struct {
 	quota  float64 // CPUs; 0: no limit
 	cpus   Set     // nil: all
 	memory int64   // bytes; 0: no limit
 }
 
-// cgroups reads the process's cgroups of versions 1 and 2 and those above them, as far as they are
-// mounted. The lowest quota counts, and the lowest limit of memory.
+// cgroups reads the process's cgroups of versions 1 and 2 and the cgroups above them, as far as
+// they are mounted. The lowest quota and the lowest limit of memory count.
 func (r reader) cgroups() (g groups) {
 	mounts := r.mounts()
 	for line := range strings.Lines(r.text("proc/self/cgroup")) {
@@ -47,21 +47,21 @@ func (r reader) cgroups() (g groups) {
 	return g
 }
 
-// limit takes a quota into account, unless it is 0.
+// limit applies a quota, unless it is 0.
 func (g *groups) limit(quota float64) {
 	if quota > 0 && (g.quota == 0 || quota < g.quota) {
 		g.quota = quota
 	}
 }
 
-// limitMemory takes a limit of memory into account, unless it is 0.
+// limitMemory applies a limit of memory, unless it is 0.
 func (g *groups) limitMemory(bytes int64) {
 	if bytes > 0 && (g.memory == 0 || bytes < g.memory) {
 		g.memory = bytes
 	}
 }
 
-// bytes returns the number in a file, 0 if there is none, as of "max".
+// bytes returns the number in a file, or 0 if there is no file or it says "max".
 func (r reader) bytes(name string) int64 {
 	n, err := strconv.ParseInt(r.text(name), 10, 64)
 	if err != nil {
@@ -84,18 +84,19 @@ func (r reader) memory() int64 {
 	return 0
 }
 
-// quota2 returns the quota of a cgroup of version 2: "150000 100000", or "max 100000" for none.
+// quota2 returns the quota of a cgroup of version 2. Its file has "150000 100000", or "max 100000"
+// if there is no quota.
 func (r reader) quota2(dir string) float64 {
 	quota, period, _ := strings.Cut(r.text(path.Join(dir, "cpu.max")), " ")
 	return quotient(quota, period)
 }
 
-// quota1 is that of version 1, where a quota of -1 means none.
+// quota1 returns the quota of a cgroup of version 1, where a quota of -1 means that there is none.
 func (r reader) quota1(dir string) float64 {
 	return quotient(r.text(path.Join(dir, "cpu.cfs_quota_us")), r.text(path.Join(dir, "cpu.cfs_period_us")))
 }
 
-// quotient returns a quota by its period, 0 if one of them is not a positive number.
+// quotient returns a quota divided by its period, or 0 if one of them is not a positive number.
 func quotient(quota, period string) float64 {
 	q, err := strconv.ParseUint(quota, 10, 63)
 	p, err2 := strconv.ParseUint(period, 10, 63)
@@ -105,7 +106,7 @@ func quotient(quota, period string) float64 {
 	return float64(q) / float64(p)
 }
 
-// cpuset returns the CPUs of a cgroup, whichever version it has.
+// cpuset returns the CPUs of a cgroup of either version.
 func (r reader) cpuset(dir string) Set {
 	for _, file := range []string{"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"} {
 		if s := r.set(path.Join(dir, file)); s != nil {
@@ -115,11 +116,12 @@ func (r reader) cpuset(dir string) Set {
 	return nil
 }
 
-// mount is a mounted hierarchy of cgroups: root, a cgroup, is seen at the point, a path without its
+// mount is a mounted hierarchy of cgroups: the cgroup root is visible at point, a path without its
 // leading slash.
 type mount struct{ root, point string }
 
-// mounts returns the hierarchies by their controllers, that of version 2 by "".
+// mounts returns the hierarchies by the names of their controllers. The hierarchy of version 2 has
+// the name "".
 func (r reader) mounts() map[string]mount {
 	all := map[string]mount{}
 	for line := range strings.Lines(r.text("proc/self/mountinfo")) {
@@ -143,15 +145,15 @@ func (r reader) mounts() map[string]mount {
 	return all
 }
 
-// unescaped returns a field of mountinfo, which has blanks in octal.
+// unescaped returns a field of mountinfo without escapes: blanks are in octal there.
 func unescaped(s string) string { return strings.ReplaceAll(s, `\040`, " ") }
 
-// deepest is the most cgroups above each other that are read.
+// deepest is the largest number of nested cgroups that are read.
 const deepest = 64
 
-// dirs returns the folders of a cgroup and those above it, from the innermost on, as far as they
-// are seen. A cgroup outside the root of its mount, as some containers have it, is taken for that
-// root.
+// dirs returns the folders of a cgroup and of the cgroups above it, from the innermost on, as far
+// as they are visible. A cgroup outside the root of its mount, as some containers have it, is
+// treated as that root.
 func (m mount) dirs(group string) (dirs []string) {
 	inside := ""
 	switch root := strings.TrimSuffix(m.root, "/"); {

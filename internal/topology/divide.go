@@ -7,14 +7,14 @@ import (
 
 // Share is a part of the machine, for one replica.
 type Share struct {
-	CPUs    Set // that no other share has
+	CPUs    Set // they are in no other share
 	Threads int
-	Node    int // an index of Machine.Nodes; of a share that lies on several, the first
+	Node    int // an index of Machine.Nodes; the first one if the share is on several nodes
 }
 
-// Divide divides the machine into n shares of whole cores, equal to within one core, with threads
-// threads altogether, at least one in each. Shares begin at borders of nodes where that keeps them
-// equal. n must be at least 1 and no more than the machine has cores.
+// Divide divides the machine into n shares of whole cores, whose sizes differ by at most one core,
+// with threads threads altogether and at least one in each share. Shares begin at borders of nodes
+// if that keeps them equal. n must be at least 1, and at most the number of cores.
 func (m *Machine) Divide(n, threads int) ([]Share, error) {
 	units := m.byNode()
 	if n < 1 || n > len(units) {
@@ -30,8 +30,8 @@ func (m *Machine) Divide(n, threads int) ([]Share, error) {
 	return shares, nil
 }
 
-// DivideByNode divides the machine into a share for each node, with threads threads altogether, at
-// least one in each and in proportion to the nodes' cores.
+// DivideByNode divides the machine into a share for each node, with threads threads altogether.
+// Each share has at least one thread, and shares have threads in proportion to their nodes' cores.
 func (m *Machine) DivideByNode(threads int) []Share {
 	shares := make([]Share, len(m.Nodes))
 	all, before := len(m.units()), 0

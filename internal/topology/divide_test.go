@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// TestDivide divides machines, of which shares have each CPU at most once and whole cores.
+// TestDivide divides machines into shares. Each CPU is in at most one share, and shares have whole
+// cores.
 func TestDivide(t *testing.T) {
 	for _, c := range []struct {
-		nodes, cores int // of each node
+		nodes, cores int // cores of each node
 		n, threads   int
 		want         string
 	}{
@@ -32,8 +33,8 @@ func TestDivide(t *testing.T) {
 			t.Errorf("%d shares of 4 cores: %s", n, told(shares))
 		}
 	}
-	// The first CPU of a share decides where it lies, in the order of nodes, which need not be that
-	// of CPUs.
+	// The first CPU of a share decides its node. The order of nodes may differ from the order of
+	// CPUs.
 	turned := Machine{CPUs: upTo(4), Cores: []Set{{0}, {1}, {2}, {3}}, Nodes: []Set{{2, 3}, {0, 1}}}
 	shares, err := turned.Divide(2, 4)
 	if got := told(shares); err != nil || got != "[2-3]:2@0 [0-1]:2@1" {

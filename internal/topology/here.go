@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Here is the machine that the process runs on, as it was when Here was first called.
+// Here returns the machine that the process runs on, in its state when Here was first called.
 var Here = sync.OnceValue(func() Machine {
 	return Read(os.DirFS("/"), allowed(), runtime.NumCPU())
 })

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// reader reads small files below a root. What cannot be read is empty.
+// reader reads small files below a root. A file that cannot be read counts as empty.
 type reader struct{ root fs.FS }
 
-// longest is the most bytes of a file that are read: mountinfo has some kilobytes.
+// longest is the most bytes that are read of a file. mountinfo has some kilobytes.
 const longest = 1 << 20
 
 func (r reader) text(name string) string {
@@ -30,13 +30,13 @@ func (r reader) text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// set returns the set that a file lists, nil if it lists none.
+// set returns the set that a file lists, or nil if it lists no CPUs.
 func (r reader) set(name string) Set {
 	s, _ := parseSet(r.text(name))
 	return s
 }
 
-// cores divides CPUs by physical cores. A CPU whose file says nothing of it is a core.
+// cores divides CPUs by physical cores. A CPU without a file about it is a core.
 func (r reader) cores(cpus Set) (cores []Set) {
 	var done Set // the CPUs of cores
 	for _, cpu := range cpus {
@@ -58,7 +58,7 @@ func (r reader) cores(cpus Set) (cores []Set) {
 	return cores
 }
 
-// nodes divides CPUs by NUMA nodes. Those that no node has are one more, at the end.
+// nodes divides CPUs by NUMA nodes. CPUs that are on no node form one more node, at the end.
 func (r reader) nodes(cpus Set) (nodes []Set) {
 	rest := slices.Clone(cpus)
 	for _, node := range r.set("sys/devices/system/node/online") {

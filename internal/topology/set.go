@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Set is CPUs by their numbers, in order, each once.
+// Set holds the numbers of CPUs in ascending order, without repetitions.
 type Set []int
 
-// most is the number of CPUs that sets can have: Linux is built for 8192 at most.
+// most is the most CPUs of a set. Linux supports at most 8192.
 const most = 8192
 
-// upTo are CPUs from 0 on.
+// upTo returns the first n CPUs.
 func upTo(n int) Set {
 	s := make(Set, min(max(n, 1), most))
 	for i := range s {
@@ -22,8 +22,8 @@ func upTo(n int) Set {
 	return s
 }
 
-// parseSet reads a list such as "0-3,8,10-11", as files of Linux have it. ok says whether it is one
-// with any CPU.
+// parseSet reads a list such as "0-3,8,10-11", the form of files of Linux. ok reports whether it is
+// such a list and has a CPU.
 func parseSet(list string) (s Set, ok bool) {
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
 		first, last, isRange := strings.Cut(part, "-")

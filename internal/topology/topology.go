@@ -1,14 +1,15 @@
-// Package topology says which CPUs the process may use and how they lie: physical cores, their
-// hardware threads, NUMA nodes, and the quota of its cgroups; and how much memory it may use. From
-// that follow the number of threads for products, and shares of the CPUs for replicas.
+// Package topology describes the CPUs that the process may use: physical cores, their hardware
+// threads, NUMA nodes, and the quota of the process's cgroups. It also describes the memory that
+// the process may use. From these it derives the number of threads for products, and shares of the
+// CPUs for replicas.
 //
-// On Linux it reads /sys and /proc. A file that is absent, or makes no sense, counts as one that
-// says nothing: nothing here fails. On other systems each CPU is a core of a single node.
+// On Linux it reads /sys and /proc. If a file is absent or makes no sense, its information counts
+// as unknown; no function fails. On other systems each CPU is a core of a single node.
 //
 // The Go runtime reads the affinity mask (runtime.NumCPU) and the cgroup's quota
 // (runtime.GOMAXPROCS) itself. It rounds quotas up, to 2 at least, and counts hardware threads as
-// CPUs. That suits goroutines that wait now and then, and not products, whose threads wait for each
-// other.
+// CPUs. That suits goroutines that sometimes wait. It does not suit products, whose threads wait
+// for each other.
 package topology
 
 import (
@@ -18,24 +19,25 @@ import (
 	"strings"
 )
 
-// Machine is what the process may use of the machine.
+// Machine is the part of the machine that the process may use.
 type Machine struct {
-	CPUs  Set   // that the process may run on
-	Cores []Set // those of each physical core, from the core with the lowest CPU on
-	Nodes []Set // those of each NUMA node that has any, by the nodes' numbers
+	CPUs  Set   // the CPUs that the process may run on
+	Cores []Set // the CPUs of each physical core, from the core with the lowest CPU on
+	Nodes []Set // the CPUs of each NUMA node that has any, by the nodes' numbers
 	Quota float64
-	// Memory is how many bytes the process may use: those of the machine, or fewer if one of its
-	// cgroups has a lower limit. 0: not known.
+	// Memory is the number of bytes that the process may use: the machine's memory, or the lowest
+	// limit of its cgroups if that is less. It is 0 if it is not known.
 	Memory int64
 	// Limited says that Memory is the limit of a cgroup.
 	Limited bool
 	// Separate says that hardware threads of one core compute as much as cores do. Virtual machines
-	// may call CPUs threads of one core that are not.
+	// may report separate cores as hardware threads of one core.
 	Separate bool
 }
 
-// Read reads the machine from the root of a file system: below sys and proc. allowed are the CPUs
-// of the affinity mask; processors CPUs from 0 on stand for an empty one.
+// Read reads the machine from the root of a file system, from the folders sys and proc. allowed has
+// the CPUs of the affinity mask. If it is empty, the CPUs are those from 0 on, and processors is
+// their number.
 func Read(root fs.FS, allowed Set, processors int) Machine {
 	r := reader{root}
 	var m Machine
@@ -58,9 +60,9 @@ func Read(root fs.FS, allowed Set, processors int) Machine {
 	return m
 }
 
-// Threads is how many threads compute products fastest: one for each core, or for each CPU if these
-// are as good, and no more than the quota, rounded to the nearest number, halves up. Threads beyond
-// the quota would all stop for a part of each period.
+// Threads returns the number of threads that compute products fastest: one for each core, or one
+// for each CPU if hardware threads are as fast as cores, and at most the quota, rounded to the
+// nearest number, halves up. Threads beyond the quota would all stop for a part of each period.
 func (m *Machine) Threads() int {
 	n := len(m.units())
 	if m.Quota > 0 && m.Quota < float64(n) {
@@ -69,7 +71,7 @@ func (m *Machine) Threads() int {
 	return max(1, n)
 }
 
-// units returns the sets of CPUs that have a thread each.
+// units returns the sets of CPUs that run one thread each.
 func (m *Machine) units() []Set {
 	if !m.Separate {
 		return m.Cores
@@ -81,7 +83,7 @@ func (m *Machine) units() []Set {
 	return units
 }
 
-// Siblings are two hardware threads of one core, if a core has several.
+// Siblings returns two hardware threads of one core, if a core has several.
 func (m *Machine) Siblings() (a, b int, ok bool) {
 	for _, core := range m.Cores {
 		if len(core) > 1 {
@@ -91,7 +93,7 @@ func (m *Machine) Siblings() (a, b int, ok bool) {
 	return 0, 0, false
 }
 
-// String is such as "16 CPUs on 8 cores of 2 nodes, quota 6.5".
+// String returns a text such as "16 CPUs on 8 cores of 2 nodes, quota 6.5".
 func (m *Machine) String() string {
 	var b strings.Builder
 	b.WriteString(count(len(m.CPUs), "CPU"))

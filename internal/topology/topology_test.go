@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// tree returns a file system of some files.
+// tree returns a file system with some files.
 func tree(files map[string]string) fs.FS {
 	t := fstest.MapFS{}
 	for name, text := range files {
@@ -18,8 +18,8 @@ func tree(files map[string]string) fs.FS {
 	return t
 }
 
-// machine returns a tree of nodes, each with some cores of two hardware threads: as Linux numbers
-// them, the second threads come after the first threads of all.
+// machine returns the files of a machine with nodes, each with some cores of two hardware threads.
+// Linux numbers the first threads of all cores before the second threads.
 func machine(nodes, cores int) map[string]string {
 	files := map[string]string{"sys/devices/system/node/online": fmt.Sprintf("0-%d\n", nodes-1)}
 	n := nodes * cores
@@ -96,7 +96,7 @@ func TestRead(t *testing.T) {
 		"version 1, older name": {with(machine(1, 8), proc, "4:cpuset:/set\n", mounts, mount1, "sys/fs/cgroup/cpuset/set/cpuset.cpus", "0-5\n"),
 			"0-15", "6 CPUs on 6 cores", 6},
 		"a mask outside of the cpuset": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpuset.cpus.effective", "12-15"),
-			"0-3", "4 CPUs on 4 cores", 4}, // the files tell of another process
+			"0-3", "4 CPUs on 4 cores", 4}, // the files describe another process
 	} {
 		t.Run(name, func(t *testing.T) {
 			allowed, _ := parseSet(c.allowed)
@@ -136,8 +136,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestParseSet reads lists in any order, and refuses what is not one or has more CPUs than Linux
-// has.
+// TestParseSet reads lists in any order, and refuses text that is not a list and numbers of CPUs
+// beyond Linux's limit.
 func TestParseSet(t *testing.T) {
 	for list, want := range map[string]string{"0-3,8\n": "0-3,8", "5,3,3-4": "3-5", "8191": "8191"} {
 		if s, ok := parseSet(list); s.String() != want || !ok {
@@ -151,7 +151,7 @@ func TestParseSet(t *testing.T) {
 	}
 }
 
-// TestSeparate counts hardware threads that compute as cores do.
+// TestSeparate: hardware threads count if they compute as much as cores.
 func TestSeparate(t *testing.T) {
 	m := Read(tree(machine(1, 4)), upTo(8), 8)
 	if a, b, ok := m.Siblings(); a != 0 || b != 4 || !ok {
@@ -163,12 +163,12 @@ func TestSeparate(t *testing.T) {
 	}
 	m = Read(nil, upTo(3), 3)
 	if _, _, ok := m.Siblings(); ok {
-		t.Error("siblings on a machine without")
+		t.Error("Siblings returns siblings of a machine that has none")
 	}
 }
 
-// TestHostileFiles reads trees that make no sense: nothing fails, takes much memory or says
-// nonsense.
+// TestHostileFiles reads trees that make no sense: Read does not fail, allocates little memory, and
+// returns a plausible machine.
 func TestHostileFiles(t *testing.T) {
 	for _, text := range []string{
 		"", "\n", "0", "5-7", "-", ",", "0-", "-1", "3-0", "0-4294967295", "0-8191,0-8191", "99999999999999999999", "a", "0,,1", "0 1", "0x1", "1-2-3", "\x00\xff", strings.Repeat("0,", 1<<19),
@@ -198,7 +198,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// checkParts wants the cores and the nodes to have each CPU once.
+// checkParts checks that each CPU is in one core and in one node.
 func checkParts(t *testing.T, m *Machine) {
 	t.Helper()
 	for _, parts := range [][]Set{m.Cores, m.Nodes} {

@@ -6,8 +6,8 @@ import (
 )
 
 // problem asks for the polynomial sum(c[j]*t(x)^j), j = lowest..degree, that is nearest to f on
-// [lo, hi] in the sense of the largest weight(x)*|difference|. t maps x to the variable of the
-// polynomial. Coefficients in fixed stay.
+// [lo, hi]: the largest weight(x)*|difference| is to be least. t maps x to the variable of the
+// polynomial. Coefficients in fixed keep their values.
 type problem struct {
 	lo, hi float64
 	degree int
@@ -91,8 +91,8 @@ func (p *problem) remez() (c []float64, worst float64) {
 	}
 }
 
-// extrema returns want points, one from each stretch of constant sign of the error, where the error
-// is largest; stretches too many are dropped at the ends.
+// extrema returns want points, one from each interval in which the error has a constant sign: the
+// point where the error is largest. If there are too many intervals, it drops some at the ends.
 func (p *problem) extrema(c []float64, want int) []float64 {
 	var xs, es []float64
 	for i := 0; i <= gridPoints; i++ {
@@ -115,7 +115,8 @@ func (p *problem) extrema(c []float64, want int) []float64 {
 	return xs
 }
 
-// solve is Gaussian elimination with partial pivoting on n x (n+1).
+// solve solves n linear equations, rows of n+1 numbers, by Gaussian elimination with partial
+// pivoting.
 func solve(a [][]float64) []float64 {
 	n := len(a)
 	for k := range n {
@@ -180,8 +181,8 @@ func (p *problem) worst(c []float64, step int) float64 {
 	return w
 }
 
-// polish moves float32 coefficients, singly and in neighbouring pairs, to the next float32 and back
-// while that makes the largest error smaller.
+// polish moves float32 coefficients, singly and in pairs at most two apart, to the next or the
+// previous float32 as long as that reduces the largest error.
 func (p *problem) polish(coefficients map[int]float64) {
 	const step = 20
 	c := make([]float64, p.degree+1)

@@ -5,10 +5,10 @@
 //
 //	copy(dst, x)
 //
-// for slices of equal length, a multiple of 4 where a vector has 4 elements.
+// for slices of equal length. Where a vector has 4 elements, the length is a multiple of 4.
 package broken
 
-// Right does what all should do.
+// Right copies correctly.
 //
 //go:noescape
 func Right(dst, x []float32)
