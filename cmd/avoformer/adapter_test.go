@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/serve"
 )
 
-// writeAdapter makes an adapter of the query projections of the model testdata/embed, all of whose
-// factors are x.
+// writeAdapter writes an adapter for the query projections of the model testdata/embed. All
+// elements of its factors are x.
 func writeAdapter(t *testing.T, x float32) (dir string) {
 	t.Helper()
 	module := func(layer string) string { return "encoder.layer." + layer + ".attention.self.query" }
@@ -41,7 +41,7 @@ func TestAdapter(t *testing.T) {
 		{nil, false},
 	} {
 		if got := vectors(c.args...); (got == once) != c.same {
-			t.Errorf("%q: the vectors of the adapter alone: %t, want %t", c.args, got == once, c.same)
+			t.Errorf("%q: the vectors of a single adapter: %t, want %t", c.args, got == once, c.same)
 		}
 	}
 	for args, want := range map[string]string{
@@ -56,7 +56,7 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// TestAdapterResumed continues a run only if the adapter is the same.
+// TestAdapterResumed: a run continues only if the adapter is the same.
 func TestAdapterResumed(t *testing.T) {
 	adapter, other := writeAdapter(t, 0.5), writeAdapter(t, 0.25)
 	output := filepath.Join(t.TempDir(), "out.jsonl")
@@ -90,15 +90,15 @@ func TestAdapterResumed(t *testing.T) {
 	}
 }
 
-// TestNamedAdapterFlag: to which model an adapter that serve names belongs, and when that is
-// ambiguous.
+// TestNamedAdapterFlag: the value of -named-adapter determines a model of serve, or is an error if
+// it is ambiguous.
 func TestNamedAdapterFlag(t *testing.T) {
 	a := &app{ctx: t.Context(), err: new(bytes.Buffer)}
 	dir := writeAdapter(t, 1)
 	for _, c := range []struct {
 		named  string
 		models []string
-		of     int // the model; -1: an error
+		of     int // the index of the adapter's model; -1: an error
 	}{
 		{"formal=" + dir, []string{"a"}, 0}, {"b/formal=" + dir + "=0.5", []string{"a", "b"}, 1}, {"org/b/formal=" + dir, []string{"a", "org/b"}, 1},
 		{"formal=" + dir, []string{"a", "b"}, -1}, {"c/formal=" + dir, []string{"a", "b"}, -1},

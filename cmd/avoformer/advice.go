@@ -13,7 +13,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// inLayer reports whether a name is that of a weight of a layer, which has a number.
+// inLayer reports whether a name is the name of a weight in a layer. Such names contain the layer's
+// number.
 func inLayer(name string) bool {
 	parts := strings.Split(name, ".")
 	return slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool {
@@ -22,9 +23,10 @@ func inLayer(name string) bool {
 	})
 }
 
-// adviseFast returns the advice to read prompts in bf16_fast, or "" where that is not faster: for a
-// model that generates text and holds most of the weights of its layers only in BF16, on a machine
-// that multiplies bf16_fast with instructions of its own, which by names.
+// adviseFast returns the advice to read prompts in bf16_fast, or "" if that is not faster. It is
+// faster for a model that generates text and holds most weights of its layers only in BF16, on a
+// machine that multiplies bf16_fast with instructions of its own. by is the name of these
+// instructions.
 func adviseFast(m *models.Model, o models.Options, by string) string {
 	if by == "" || o.Exact || o.PromptFormat != kernels.FormatF32 || m.LM == nil || !m.Serves(models.UseText) {
 		return ""
@@ -32,7 +34,7 @@ func adviseFast(m *models.Model, o models.Options, by string) string {
 	inBF16, all := 0, 0
 	for _, h := range m.Holdings {
 		if !inLayer(h.Name) {
-			continue // -prompts makes no copy of it
+			continue // -prompts does not copy it
 		}
 		all += h.Elements
 		if h.Format == kernels.FormatBF16 {
@@ -46,8 +48,8 @@ func adviseFast(m *models.Model, o models.Options, by string) string {
 	return "-prompts bf16_fast would read prompts faster by " + how + ": it takes 2 bytes more per weight, and its results depend on the machine"
 }
 
-// advising returns a function for models.Options.Planned that prints the advice once for a model
-// that o opens under a name.
+// advising returns a function for models.Options.Planned. It prints the advice once, for a model
+// that is opened with o under a name.
 func (a *app) advising(name string, o models.Options) func(*models.Model) error {
 	var once sync.Once
 	return func(m *models.Model) error {

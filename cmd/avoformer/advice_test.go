@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// TestAdviseFast: bf16_fast is advised only where most weights are in BF16, for models of text, on
-// a machine that multiplies it faster, and with options that allow it.
+// TestAdviseFast: bf16_fast is advised only for models of text with most weights in BF16, on a
+// machine that multiplies it faster, and with options that allow it.
 func TestAdviseFast(t *testing.T) {
 	bf16 := models.Options{WeightFormat: kernels.FormatBF16}
 	with := func(o models.Options, change func(*models.Options)) models.Options {

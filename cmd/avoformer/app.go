@@ -1,4 +1,4 @@
-// The environment of commands, and the printing of errors.
+// This file has the environment of commands, and prints errors.
 
 package main
 
@@ -19,14 +19,14 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// errUsage is the error of a call that is wrong.
+// errUsage is the error of a wrong call.
 var errUsage = errors.New("usage")
 
 func usagef(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errUsage}, args...)...)
 }
 
-// app is the environment of a command: the streams, and a context that an interrupt ends.
+// app is the environment of a command: its streams, and a context that an interrupt ends.
 type app struct {
 	ctx     context.Context
 	in      io.Reader
@@ -35,18 +35,19 @@ type app struct {
 	shown   bool   // out is a terminal
 	talks   bool   // in is a terminal
 	silent  bool   // no progress
-	offline bool   // no network: what the cache of the hub has
+	offline bool   // use only the hub's cache, not the network
 	ready   string // the folder for packed weights; "": none
-	left    string // after an error: the part of the work that is done
-	// describe, if not nil, gets a command's flags instead of running the command.
+	left    string // after an error: describes the part of the work that is done
+	// describe, if not nil, is called with a command's flags instead of running the command.
 	describe func(f *flags)
 	warned   map[string]bool
-	opened   []text.Pipeline // by openModel
-	// memoryLimit is the value of -memory-limit in bytes; 0: what the process may use.
+	opened   []text.Pipeline // the pipelines that openModel opened
+	// memoryLimit is the value of -memory-limit in bytes. 0 means the memory that the process may
+	// use.
 	memoryLimit int64
 	// given are the flags of the command, once they are parsed.
 	given *flags
-	// log, if not nil, gets what would be printed on the standard error.
+	// log, if not nil, receives the lines that would be printed on the standard error.
 	log *slog.Logger
 	// asWritten is the value of -tokenizer-as-written.
 	asWritten bool
@@ -60,8 +61,8 @@ type command struct {
 
 var commands []command
 
-// oneLine returns the text of an error in one line, without the kinds that are meant for programs
-// and add nothing for a reader.
+// oneLine returns the text of an error in one line, without the kinds, which are for programs and
+// do not help a reader.
 func oneLine(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
 	for _, kind := range []error{fault.ErrInput, fault.ErrOption, fault.ErrOtherResults, fault.ErrFolder, fault.ErrConfig} {
@@ -70,11 +71,11 @@ func oneLine(err error) string {
 	return s
 }
 
-// flagNames are the flags of options whose names differ from those in Go by more than hyphens.
+// flagNames holds the flags of options whose names in Go differ from the flag by more than hyphens.
 var flagNames = map[string]string{"WeightFormat": "weights", "WeightFormats": "weights", "Format": "weights", "Pattern": "weights", "CacheFormat": "cache", "PromptFormat": "prompts",
 	"Adapters": "adapter", "Adapter.Name": "named-adapter", "CacheMemory": "cache-memory", "CacheKept": "cache-kept", "Language": "to"}
 
-// withFlag returns the text of an error in one line, with the flag as it was typed in place of the
+// withFlag returns the text of an error in one line. The flag as the user typed it replaces the
 // option's name in Go.
 func (a *app) withFlag(err error) string {
 	s := oneLine(err)
@@ -92,7 +93,7 @@ func (a *app) withFlag(err error) string {
 	if e.Value != "" {
 		value := e.Value
 		if name == "memory-limit" {
-			value = fmt.Sprint(a.memoryLimit >> 20) // it is typed in MiB
+			value = fmt.Sprint(a.memoryLimit >> 20) // the user gives it in MiB
 		}
 		return strings.Replace(s, e.Field+" = "+e.Value, "-"+name+" "+value, 1)
 	}

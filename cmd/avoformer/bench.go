@@ -1,7 +1,7 @@
-// avoformer bench: speed and memory on this machine.
+// This file has the command bench, which measures speed and memory on this machine.
 //
-// Each engine runs in its own process, this program too. They get the same texts and take turns, so
-// that other load on the machine affects all of them equally.
+// Each engine, including this program, runs in a process of its own. Engines compute the same texts
+// and take turns, so that other load on the machine affects all of them equally.
 
 package main
 
@@ -29,8 +29,8 @@ import (
 //go:embed bench_peers.py
 var peersScript string
 
-// benchLengths are the lengths in words of the texts to embed at a time, in the mix of a search
-// index: many short ones, and few long ones.
+// benchLengths are the lengths in words of the texts that are embedded at a time. They are mixed as
+// in a search index: many short texts, and few long ones.
 var benchLengths = []int{3, 5, 8, 8, 12, 16, 20, 24, 30, 30, 40, 60, 90, 120, 8, 16}
 
 // benchWork describes the work for an engine, with the names that bench_peers.py reads.
@@ -43,8 +43,8 @@ type benchWork struct {
 	Texts   []string `json:"texts"`
 }
 
-// engine is a process that measures. It answers "short", "long" and "texts" with the seconds that
-// these take, "vectors" with the vectors of Texts, and "memory" with its peak in MB.
+// engine is a process that measures. It answers "short", "long" and "texts" with the time of this
+// job in seconds, "vectors" with the vectors of Texts, and "memory" with its peak in MB.
 type engine struct {
 	name    string
 	threads int
@@ -59,7 +59,7 @@ type engine struct {
 	out     *bufio.Reader
 }
 
-// benchReps is how often an engine does each job in a turn.
+// benchReps is the number of times that an engine does each job in a turn.
 var benchReps = map[string]int{"short": 9, "long": 3, "texts": 1}
 
 func bench(a *app, args []string) error {
@@ -142,7 +142,7 @@ func bench(a *app, args []string) error {
 	return a.printEngines(all, threads, *rounds, tokens, *texts)
 }
 
-// textOfTokens returns a text of at most n tokens, as near to n as whole words allow.
+// textOfTokens returns a text of at most n tokens, as close to n as whole words allow.
 func textOfTokens(m *text.Embedder, n int) (string, error) {
 	best := benchText(1, 0)
 	for words := 1; words <= n; words++ {
@@ -159,7 +159,7 @@ func textOfTokens(m *text.Embedder, n int) (string, error) {
 	return best, nil
 }
 
-// benchTexts returns the texts to embed at a time.
+// benchTexts returns n texts, which are embedded at a time.
 func benchTexts(n int) []string {
 	texts := make([]string, n)
 	for i := range texts {
@@ -209,7 +209,7 @@ func (a *app) startEngine(work benchWork, python string) *engine {
 	return e
 }
 
-// ask writes a line and reads the answer.
+// ask writes a line to an engine, and reads the answer.
 func (e *engine) ask(line string, answer any) {
 	if e.problem != "" {
 		return
@@ -226,7 +226,7 @@ func (e *engine) ask(line string, answer any) {
 	}
 }
 
-// turn measures each job once. It pauses first, so that the threads of the last engine can go to
+// turn measures each job once. It pauses first, so that the threads of the previous engine go to
 // sleep.
 func (e *engine) turn() {
 	time.Sleep(20 * time.Millisecond)
@@ -260,7 +260,7 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// spread marks measurements whose middle half spans more than a tenth.
+// spread returns a mark for measurements whose middle half spans more than a tenth.
 func spread(x []float64) string {
 	x = slices.Sorted(slices.Values(x))
 	if x[len(x)*3/4]-x[len(x)/4] > 0.1*median(x) {
@@ -280,7 +280,7 @@ func (e *engine) leastCosine(other *engine) float64 {
 	return least
 }
 
-// enginesAsJSON is printEngines in JSON.
+// enginesAsJSON does the same as printEngines, in JSON.
 func (a *app) enginesAsJSON(all []*engine, rounds, tokens, texts int) error {
 	for _, e := range all {
 		said := map[string]any{"engine": e.name}
@@ -326,7 +326,7 @@ func (a *app) printEngines(all []*engine, threads numbers, rounds, tokens, texts
 	return a.out.Flush()
 }
 
-// benchWorker runs in the process that measures this library.
+// benchWorker runs in the process that measures this library. It answers the lines of ask.
 func (a *app) benchWorker() error {
 	in := bufio.NewReader(a.in)
 	line, err := in.ReadBytes('\n')

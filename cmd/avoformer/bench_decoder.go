@@ -1,4 +1,4 @@
-// avoformer bench for models that generate text, in this process.
+// This file has the part of bench that measures models that generate text, in this process.
 
 package main
 
@@ -30,8 +30,8 @@ func (a *app) benchDecoders(dir string, d decoderFlags, threads numbers, seconds
 	return nil
 }
 
-// benchDecoder measures a decoder, or an encoder with a decoder. The error is fault.ErrFolder if
-// the folder has neither.
+// benchDecoder measures a decoder, or an encoder with a decoder. If the folder has neither, the
+// error matches fault.ErrFolder.
 func (a *app) benchDecoder(dir string, o text.Options, threads int, seconds float64, asJSON bool) error {
 	begin := time.Now()
 	g, err := openModel(a, text.OpenGenerator, dir, o)
@@ -124,7 +124,7 @@ func peakMemory() float64 {
 	return kb / 1e3
 }
 
-// benchText returns a text of so many words. Texts with different i differ.
+// benchText returns a text with a number of words. Texts with different i differ.
 func benchText(words, i int) string {
 	const all = "the cat reads a long letter and nobody forgets three numbers in French because it has to while a small dog computes the matrix product of its own weights again"
 	list := strings.Fields(all)

@@ -1,5 +1,5 @@
-// avoformer bulk: from files of texts to files of vectors, scores or labels, with any number of
-// processes.
+// This file has the command bulk, which turns files of texts into files of vectors, scores or
+// labels, with any number of processes.
 
 package main
 
@@ -66,14 +66,14 @@ func bulkFiles(a *app, args []string) error {
 func (b *filesToFiles) apply(f *flags, task string) error {
 	for name, of := range map[string]string{"vectors": "embed", "prompt": "embed", "pooling": "embed", "dim": "embed", "split": "embed", "query": "rank"} {
 		if f.given(name) && task != of {
-			return usagef("-%s is of %s, not of %s", name, of, task)
+			return usagef("-%s applies to %s, not to %s", name, of, task)
 		}
 	}
 	if task == "rank" && b.query == "" {
 		return usagef("rank needs a query: -query TEXT")
 	}
 	if b.split >= 0 && b.refuse {
-		return usagef("-split and -refuse are two ways with longer texts")
+		return usagef("-split and -refuse exclude each other: both say how longer texts are treated")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error
 	return task, nil
 }
 
-// bulkRun makes the files, and prints a summary.
+// bulkRun writes the files, and prints a summary.
 func (a *app) bulkRun(task bulk.Task, b *filesToFiles) error {
 	told := a.newProgress(0)
 	b.Progress = func(p bulk.Progress) {

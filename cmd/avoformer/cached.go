@@ -1,4 +1,4 @@
-// avoformer list and rm: the models in the cache of the hub.
+// This file has the commands list and rm, for the models in the hub's cache.
 
 package main
 

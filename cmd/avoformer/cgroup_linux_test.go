@@ -24,10 +24,10 @@ import (
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
-// cgroup is a control group with a limit of memory, of version 1 or 2.
+// cgroup is a control group of version 1 or 2 with a limit of memory.
 type cgroup struct{ dir string }
 
-// newCgroup makes a cgroup, or skips the test and says why none can be made.
+// newCgroup creates a cgroup. If it cannot, it skips the test and prints the reason.
 func newCgroup(t *testing.T, limit int64) cgroup {
 	t.Helper()
 	var failed error
@@ -44,7 +44,7 @@ func newCgroup(t *testing.T, limit int64) cgroup {
 			failed = err
 			continue
 		}
-		swap := limit // of version 1: of memory and swap together
+		swap := limit // in version 1, the limit of memory and swap together
 		if v.swap == "memory.swap.max" {
 			swap = 0
 		}
@@ -61,7 +61,7 @@ func newCgroup(t *testing.T, limit int64) cgroup {
 	return cgroup{}
 }
 
-// command returns a command that runs in the cgroup from its beginning.
+// command returns a command that runs in the cgroup from its start.
 func (c cgroup) command(args ...string) *exec.Cmd {
 	return exec.Command("sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.dir, "cgroup.procs"), os.Args[0]}, args...)...)
 }
@@ -84,7 +84,7 @@ func resident(t *testing.T, pid int) int64 {
 	return kb << 10
 }
 
-// writeChatty writes a generator with 56 MB of weights, whose keys and values take 98 kB a token.
+// writeChatty writes a generator with 56 MB of weights. Its keys and values fill 98 kB per token.
 func writeChatty(t *testing.T) (dir string) {
 	t.Helper()
 	const layers, hidden, inner, intermediate, vocab = 24, 256, 512, 64, 563
@@ -138,9 +138,9 @@ func writeChatty(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestSoundInCgroup: an hour of sound in a file of 3.6 MB, whose samples would take nearly all that
-// the cgroup allows, is refused with the length that would not be; sound that is a little shorter
-// than that is heard.
+// TestSoundInCgroup: an hour of sound in a file of 3.6 MB, whose samples would fill nearly all
+// memory that the cgroup allows, is refused. The error states the longest sound that would be
+// accepted. Sound that is slightly shorter than that is transcribed.
 func TestSoundInCgroup(t *testing.T) {
 	if testing.Short() || race.Enabled || testenv.Slow() {
 		t.Skip("takes seconds")
@@ -211,9 +211,9 @@ func TestSoundInCgroup(t *testing.T) {
 	}
 }
 
-// TestServeInCgroup: prompts without a common beginning, one after the other, take as much memory
-// as the cgroup allows and no more, though all their keys and values together would take half as
-// much again. A model that does not fit is refused with numbers.
+// TestServeInCgroup: prompts without a common beginning, one after the other, fill at most the
+// memory that the cgroup allows, although all their keys and values together would fill one and a
+// half times that. A model that does not fit is refused with numbers.
 func TestServeInCgroup(t *testing.T) {
 	if testing.Short() || race.Enabled || testenv.Slow() {
 		t.Skip("takes a minute")

@@ -28,8 +28,9 @@ func (w *interrupter) Write(p []byte) (int, error) {
 	return w.Builder.Write(p)
 }
 
-// TestInterruptedAnswer: on a terminal an interrupt ends an answer, and the next one follows what
-// was said until then; at the prompt and for a single answer it ends the command.
+// TestInterruptedAnswer: on a terminal, an interrupt ends an answer, and the next answer follows
+// the text that was printed until then. At the prompt, and for a single answer, an interrupt ends
+// the command.
 func TestInterruptedAnswer(t *testing.T) {
 	chat := func(talks bool, args ...string) (string, error) {
 		out := &interrupter{t: t, done: !talks}

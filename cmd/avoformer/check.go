@@ -1,4 +1,4 @@
-// The effect of -weights on vectors: of all weights, and of each part of the model.
+// This file measures how -weights changes vectors: for all weights, and for each part of the model.
 
 package main
 
@@ -14,16 +14,16 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// checkedParts is the number of texts with which each part is measured.
+// checkedParts is the number of texts that measure each part.
 const checkedParts = 100
 
-// drift is the distance between vectors and those from weights in float32.
+// drift is the distance of vectors from those with weights in float32.
 type drift struct {
-	n, worst   int // texts, and the line of the worst one
+	n, worst   int // the number of texts, and the line of the worst one
 	sum, least float64
 }
 
-// add counts the vectors of texts; first is the line of the first text.
+// add adds the vectors of texts. first is the line of the first text.
 func (d *drift) add(got, want [][]float32, first int) {
 	for i := range got {
 		c := cosine(got[i], want[i])
@@ -38,8 +38,8 @@ func (d *drift) String() string {
 	return fmt.Sprintf("mean cosine %.6f, least %.6f (line %d)", d.sum/float64(d.n), d.least, d.worst)
 }
 
-// printDrift prints the drift of a part, or of the whole model if part is "": as a line that begins
-// with label, or in JSON.
+// printDrift prints the drift of a part, or of the whole model if part is "". It prints a line that
+// begins with label, or JSON.
 func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 	if !e.json {
 		_, err := fmt.Fprintln(a.out, label, d)
@@ -52,8 +52,8 @@ func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 	return a.printJSON(said)
 }
 
-// checkWeights compares vectors with those from weights in float32, and prints which parts of the
-// model change them most.
+// checkWeights compares vectors with those from weights in float32, and prints how much each part
+// of the model changes them.
 func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
 	exact, err := openModel(a, text.OpenEmbedder, dir, e.without())
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 	} else if in.N == 0 {
 		return errNoTexts
 	}
-	if err := a.printDrift(e, fmt.Sprintf("%s beside f32 on %d texts:", e.weights, in.N), "", &all); err != nil {
+	if err := a.printDrift(e, fmt.Sprintf("%s compared with f32 on %d texts:", e.weights, in.N), "", &all); err != nil {
 		return err
 	}
 	changed := changedHoldings(exact.Holdings(), m.Holdings())
@@ -103,7 +103,8 @@ type modelPart struct {
 	drift   drift
 }
 
-// checkParts prints the drift of each part if only that part has its format, in descending order.
+// checkParts measures and prints the drift of each part if only that part has its format. The part
+// with the largest drift comes first.
 func (a *app) checkParts(what string, parts []*modelPart, texts []string, want [][]float32, e *embedding, dir string) error {
 	if len(parts) < 2 {
 		return nil
@@ -123,7 +124,7 @@ func (a *app) checkParts(what string, parts []*modelPart, texts []string, want [
 	}
 	slices.SortStableFunc(parts, func(x, y *modelPart) int { return cmp.Compare(x.drift.sum, y.drift.sum) })
 	if !e.json {
-		fmt.Fprintf(a.out, "%s alone, on %d texts, the dearest first:\n", what, len(texts))
+		fmt.Fprintf(a.out, "%s, one at a time, on %d texts, the largest change first:\n", what, len(texts))
 	}
 	for _, part := range parts {
 		if err := a.printDrift(e, fmt.Sprintf("  %-50s", part.name), part.name, &part.drift); err != nil {
@@ -142,7 +143,8 @@ func changedHoldings(x, y []transformer.Holding) []transformer.Holding {
 	return slices.DeleteFunc(slices.Clone(y), func(h transformer.Holding) bool { return of[h.Name] == h.Format })
 }
 
-// partsOf groups weights by the part that of derives from their names, in the order of the weights.
+// partsOf groups weights by a part of their names, which the function of returns, in the order of
+// the weights.
 func partsOf(weights []transformer.Holding, of func(name string) string) []*modelPart {
 	var parts []*modelPart
 	for _, w := range weights {
@@ -157,8 +159,8 @@ func partsOf(weights []transformer.Holding, of func(name string) string) []*mode
 	return parts
 }
 
-// layerOf returns the pattern of all weights in the layer of a name. kindOf returns the pattern of
-// the same weight in all layers.
+// layerOf returns the pattern of all weights in the layer of the named weight. kindOf returns the
+// pattern of the same weight in all layers.
 func layerOf(name string) string {
 	before, layer, _ := cutLayer(name)
 	if layer == "" {
@@ -175,7 +177,7 @@ func kindOf(name string) string {
 	return before + "*" + after
 }
 
-// cutLayer cuts a name around the number of its layer.
+// cutLayer cuts a name before and after the number of its layer.
 func cutLayer(name string) (before, layer, after string) {
 	at := 0
 	for part := range strings.SplitSeq(name, ".") {

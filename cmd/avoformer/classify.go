@@ -1,4 +1,4 @@
-// avoformer classify and rerank: labels, and scores for a query.
+// This file has the commands classify and rerank, which print labels, and scores for a query.
 
 package main
 
@@ -71,7 +71,8 @@ func classify(a *app, args []string) error {
 	})
 }
 
-// labeler returns a function that prints the labels of texts, or of their words.
+// labeler returns a function that prints the labels of texts, or of their words if words is not
+// empty.
 func (a *app) labeler(dir, words string, top int, o text.Options) (func(texts []string) error, error) {
 	if words != "" {
 		how := slices.Index([]string{"simple", "none", "first", "average", "max"}, words)
@@ -143,8 +144,8 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if rest[1] == "" { // of a variable of the shell that is not set
-		return usagef("rerank needs a query, which is empty")
+	if rest[1] == "" { // such as a variable that is not set in the shell
+		return usagef("rerank needs a query; it is empty")
 	}
 	o, without, err := common.options()
 	if err != nil {
@@ -186,8 +187,7 @@ func rerank(a *app, args []string) error {
 	return nil
 }
 
-// checkReranker compares scores with those from weights in float32, which the options without ask
-// for.
+// checkReranker compares scores with those from weights in float32, which without selects.
 func (a *app) checkReranker(dir, query, prompt string, in *lines, common scoringFlags, o, without text.Options) error {
 	open := func(o text.Options) (scoring, error) {
 		r, err := openModel(a, text.OpenReranker, dir, o)

@@ -1,4 +1,5 @@
-// avoformer completion and man: completion scripts and a manual page, made from the flags.
+// This file has the commands completion and man: completion scripts and a manual page, which are
+// made from the flags.
 
 package main
 
@@ -10,7 +11,7 @@ import (
 	"strings"
 )
 
-// described is a command with its flags, for completion scripts and the manual page.
+// described describes a command and its flags, for completion scripts and the manual page.
 type described struct {
 	Name, Args, About string
 	Flags             []describedFlag
@@ -20,7 +21,7 @@ type describedFlag struct {
 	Name, Value, Usage string // Value: the name of its value, "" for a flag without one
 }
 
-// options returns the flags in the form of the shell.
+// options returns the flags with their hyphens, separated by blanks.
 func (d described) options() string {
 	var all []string
 	for _, f := range d.Flags {
@@ -40,7 +41,8 @@ func describe() []described {
 				d.Flags = append(d.Flags, describedFlag{g.Name, value, usage})
 			})
 		}}
-		// Every command first sets its flags. parse then records them and ends it.
+		// Every command first defines its flags and calls parse, which then records them and ends
+		// the command.
 		if err := c.run(a, []string{"-h"}); err != flag.ErrHelp {
 			panic(fmt.Sprintf("command %s does not parse its flags first: %v", c.name, err))
 		}
@@ -49,17 +51,17 @@ func describe() []described {
 	return all
 }
 
-// This builds text without package text/template, which calls methods by name: the linker would
-// then keep all methods of every package (3.6 MB of this command).
+// This file builds text without package text/template, which calls methods by name: the linker
+// would then keep all methods of every package (3.6 MB of this command).
 
-// quoters quote text for a shell, and for a manual page.
+// These quote text for a shell, and for a manual page.
 var (
 	fishQuoter = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 	zshQuoter  = strings.NewReplacer("'", `'\''`, "[", `\[`, "]", `\]`, ":", `\:`)
 	roffQuoter = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "…", "...")
 )
 
-// each joins the results of f for commands or flags.
+// each joins the results of f for all commands or flags.
 func each[T any](all []T, f func(T) string) string {
 	var b strings.Builder
 	for _, x := range all {
@@ -68,7 +70,7 @@ func each[T any](all []T, f func(T) string) string {
 	return b.String()
 }
 
-// bashCompletion is for source <(avoformer completion bash).
+// bashCompletion returns the script for source <(avoformer completion bash).
 func bashCompletion(all []described) string {
 	names := each(all, func(d described) string { return d.Name + " " })
 	return `# bash completion for avoformer: source <(avoformer completion bash)
@@ -93,7 +95,8 @@ complete -o filenames -F _avoformer avoformer
 `
 }
 
-// zshCompletion is for source <(avoformer completion zsh), or _avoformer.
+// zshCompletion returns the script for source <(avoformer completion zsh), or for a file
+// _avoformer.
 func zshCompletion(all []described) string {
 	quoted := zshQuoter.Replace
 	return `#compdef avoformer
@@ -123,7 +126,7 @@ if [ "${funcstack[1]}" = _avoformer ]; then _avoformer "$@"; else compdef _avofo
 `
 }
 
-// fishCompletion is for avoformer completion fish | source.
+// fishCompletion returns the script for avoformer completion fish | source.
 func fishCompletion(all []described) string {
 	return `# fish completion for avoformer: avoformer completion fish | source
 complete -c avoformer -n __fish_use_subcommand -f
@@ -139,7 +142,7 @@ complete -c avoformer -n __fish_use_subcommand -f
 	})
 }
 
-// manualPage is for man(1).
+// manualPage returns the source of the manual page for man(1).
 func manualPage(all []described) string {
 	quoted := roffQuoter.Replace
 	return manualHead + each(all, func(d described) string {

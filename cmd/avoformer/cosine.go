@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// cosine returns the cosine of two vectors, 0 if one of them is zero.
+// cosine returns the cosine of two vectors, or 0 if one of them is zero.
 func cosine(x, y []float32) float64 {
 	var xy, xx, yy float64
 	for i, v := range x {

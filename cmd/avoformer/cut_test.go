@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCutTold: commands print at their end how many texts were cut, and info prints the length that
-// is used.
+// TestCutTold: commands print at their end the number of texts that were cut, and info prints the
+// length that is used.
 func TestCutTold(t *testing.T) {
 	long := "cat\n" + strings.Repeat("the cat reads ", 60) + "\n"
 	for _, args := range [][]string{
@@ -27,7 +27,7 @@ func TestCutTold(t *testing.T) {
 		t.Error(errs)
 	}
 	if _, out, _ := call(t, "", "info", testdata+"embed"); !strings.Contains(out, "at most 64 long") {
-		t.Errorf("info does not tell the length of sentence_bert_config.json:\n%s", out)
+		t.Errorf("info does not print the length of sentence_bert_config.json:\n%s", out)
 	}
 	if _, out, _ := call(t, "", "info", "-json", testdata+"embed"); !strings.Contains(out, `"max_length":64`) {
 		t.Error(out)

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// serveFlags returns the flags of serve, with a function that reads its arguments.
+// serveFlags returns the flags of serve, and the options that they set.
 func serveFlags(t *testing.T) (*flags, *serving) {
 	t.Helper()
 	f, s := new(app).flags("serve"), new(serving)
@@ -19,7 +19,7 @@ func serveFlags(t *testing.T) (*flags, *serving) {
 	return f, s
 }
 
-// TestServingDocument: the document has every flag of serve, and no other.
+// TestServingDocument: the document has every flag of serve, and no others.
 func TestServingDocument(t *testing.T) {
 	data, err := os.ReadFile("../../doc/serving.md")
 	if err != nil {
@@ -43,12 +43,12 @@ func TestServingDocument(t *testing.T) {
 		delete(named, x.Name)
 	})
 	for name := range named {
-		t.Errorf("doc/serving.md has -%s, which serve has not", name)
+		t.Errorf("doc/serving.md has -%s, which serve lacks", name)
 	}
 }
 
-// TestDeployed: serve takes the arguments of the examples in deploy/, and stops before the platform
-// loses patience.
+// TestDeployed: serve accepts the arguments of the examples in deploy/, and stops before the
+// platform would kill it.
 func TestDeployed(t *testing.T) {
 	for _, c := range []struct{ file, args, patience string }{
 		{"Dockerfile", `(?m)^ENTRYPOINT \["/avoformer", "serve", (.*)\]$`, ""},
@@ -85,8 +85,8 @@ func TestDeployed(t *testing.T) {
 	}
 }
 
-// TestServeCache: the flags for the memory of keys and values reach the options of generators, for
-// one model or all.
+// TestServeCache: the flags for the memory of keys and values set the options of generators, for
+// one model or for all.
 func TestServeCache(t *testing.T) {
 	f, s := serveFlags(t)
 	tftest.NoError(t, f.FlagSet.Parse([]string{"-cache-memory", "30", "-cache-kept", "7", "-cache-kept", "other=3"}))

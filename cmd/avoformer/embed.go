@@ -1,4 +1,4 @@
-// avoformer embed: vectors of lines.
+// This file has the command embed, which prints vectors of lines.
 
 package main
 
@@ -65,7 +65,7 @@ func embed(a *app, args []string) error {
 	return a.embedStream(m, in, &e, format)
 }
 
-// rows embeds chunk by chunk, and calls write with the encoded vectors.
+// rows embeds one chunk after the other, and calls write with the encoded vectors.
 func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, write func(data []byte, lines int) error) error {
 	return in.eachChunk(chunkLines, func(first int, texts []string) error {
 		vectors, err := e.vectors(a.ctx, m, texts)
@@ -96,7 +96,7 @@ func (a *app) embedArrow(e *embedding, rest []string, o text.Options, field stri
 	return bulk.Stream(a.ctx, task, field, a.reading(a.in), a.out)
 }
 
-// embedStream writes to the standard output.
+// embedStream writes vectors to the standard output.
 func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format format) error {
 	if a.shown {
 		in.progress.hide()
@@ -109,7 +109,7 @@ func (a *app) embedStream(m *text.Embedder, in *lines, e *embedding, format form
 	})
 }
 
-// embedFile writes a file, or continues one that an earlier run began.
+// embedFile writes a file, or continues a file that an earlier run began.
 func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -159,8 +159,8 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	return b.finish(format.header(b.Lines, m.Dim()))
 }
 
-// filesRead returns the files that a run reads, by name: the input, and the files of the model and
-// its adapters.
+// filesRead returns the files that a run reads, by their names: the input, and the files of the
+// model and its adapters.
 func filesRead(in *lines, dir string, adapters []string) (map[string]os.FileInfo, error) {
 	read := map[string]os.FileInfo{}
 	if in.file.info != nil {

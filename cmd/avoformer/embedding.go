@@ -1,4 +1,4 @@
-// Making vectors: flags, options and the vectors themselves.
+// This file has the flags and options of embed, and computes vectors.
 
 package main
 
@@ -50,18 +50,18 @@ func (e *embedding) plan(f *flags) (format, error) {
 	format, err := formatOf(e.format, e.out)
 	switch {
 	case err != nil:
-	case e.nearest == "" && f.given("nearest"): // of a variable of the shell that is not set
-		err = usagef("-nearest needs a text, which is empty")
+	case e.nearest == "" && f.given("nearest"): // such as a variable that is not set in the shell
+		err = usagef("-nearest needs a text; it is empty")
 	case e.check && e.nearest != "", (e.check || e.nearest != "") && (e.toFile() || e.format != ""):
-		err = usagef("-check and -nearest print no vectors: neither goes with the other, -o or -format")
+		err = usagef("-check and -nearest print no vectors: give only one of -check, -nearest, and -o or -format")
 	case e.check && !f.given("weights"):
-		err = usagef("-check says what -weights costs, which is not given")
+		err = usagef("-check measures the effect of -weights: give -weights too")
 	case e.stream != "" && e.stream != "arrow":
 		err = usagef("-stream %q, want arrow", e.stream)
 	case e.stream != "" && (e.check || e.nearest != "" || e.toFile() || e.format != "" || f.given("input")):
-		err = usagef("-stream goes with none of -check, -nearest, -o, -format and -input")
+		err = usagef("-stream excludes -check, -nearest, -o, -format and -input")
 	case e.split >= 0 && e.refuse:
-		err = usagef("-split and -refuse are two ways with longer texts")
+		err = usagef("-split and -refuse exclude each other: both say how longer texts are treated")
 	case e.k < 1:
 		err = usagef("-k %d, want at least 1", e.k)
 	case format.name == "npy" && !e.toFile(): // the header needs the number of rows, which is known only at the end

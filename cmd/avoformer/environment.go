@@ -1,4 +1,4 @@
-// Flags from environment variables.
+// This file sets flags from environment variables.
 
 package main
 
@@ -13,10 +13,10 @@ import (
 // -max-batch.
 const serveVariables = "AVOFORMER_SERVE_"
 
-// environment sets flags that the command line does not give from variables with this prefix. A
-// flag that may be given several times takes several values, separated by semicolons. It returns a
-// warning for each variable without a flag: platforms add variables of their own, such as
-// Kubernetes for a service named avoformer-serve.
+// environment sets flags that the command line does not have, from variables whose names begin with
+// prefix. For a flag that may be given several times, the variable has several values, separated by
+// semicolons. environment returns a warning for each variable without a flag: platforms add
+// variables of their own, such as Kubernetes for a service named avoformer-serve.
 func (f *flags) environment(prefix string) (warnings []string, err error) {
 	variables := os.Environ()
 	slices.Sort(variables)

@@ -9,9 +9,9 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestNotFinite has models whose weights are NaN, or, in one, the vector of the word "letter": a
-// command ends with an error that names the line, and writes nothing that could be taken for an
-// answer.
+// TestNotFinite uses models whose weights are NaN or, in one model, whose vector of the word
+// "letter" is NaN. A command ends with an error that names the line, and writes nothing that looks
+// like an answer.
 func TestNotFinite(t *testing.T) {
 	const texts = "the cat reads\nletter\n"
 	const norm = "encoder.layer.1.output.LayerNorm.weight"
@@ -23,7 +23,7 @@ func TestNotFinite(t *testing.T) {
 	image := tftest.SpoiltFolder(t, testdata+"image", "classifier.bias", 0, 0)
 	out := t.TempDir()
 	for _, c := range []struct {
-		names string // what the error names
+		names string // a text that the error contains
 		args  []string
 	}{
 		{"line ", []string{"embed", embed}}, {"line 2: ", []string{"embed", letter}}, {"line 2: ", []string{"embed", "-format", "csv", letter}},
@@ -37,7 +37,7 @@ func TestNotFinite(t *testing.T) {
 	} {
 		code, said, stderr := call(t, texts, c.args...)
 		if code != exitFailed || strings.TrimSpace(said) != "" || !strings.Contains(stderr, "the model's output is not finite") || !strings.Contains(stderr, c.names) {
-			t.Errorf("%s: exit code %d, %q, %q, want an error of %q", c.args, code, said, stderr, c.names)
+			t.Errorf("%s: exit code %d, %q, %q, want an error with %q", c.args, code, said, stderr, c.names)
 		}
 	}
 	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
@@ -45,7 +45,7 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// TestNotFiniteRows: of a file of texts, those whose vectors are not finite become dead letters.
+// TestNotFiniteRows: texts in a file whose vectors are not finite become dead letters.
 func TestNotFiniteRows(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "texts.txt"), filepath.Join(dir, "out")
@@ -69,5 +69,5 @@ func TestNotFiniteRows(t *testing.T) {
 	}
 }
 
-// letterToken is "letter" in testdata/embed.
+// letterToken is the token "letter" in testdata/embed.
 const letterToken = 338

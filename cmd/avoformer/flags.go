@@ -1,4 +1,4 @@
-// Flags and arguments of commands.
+// This file has the flags and arguments of commands.
 
 package main
 
@@ -22,7 +22,7 @@ type flags struct {
 	usage, summary string
 }
 
-// json adds the flag -json of a command. what names the fields.
+// json adds the flag -json of a command. what describes the fields.
 func (f *flags) json(what string) *bool { return f.Bool("json", false, "print JSON, "+what) }
 
 func (a *app) flags(name string) *flags {
@@ -70,14 +70,14 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 		if rest[0], err = f.app.pulled(rest[0]); err != nil {
 			return nil, err
 		}
-		if _, err := hub.Stat(hub.Folder(rest[0])); errors.Is(err, fs.ErrNotExist) && f.Name() != "serve" { // serve may open it later
+		if _, err := hub.Stat(hub.Folder(rest[0])); errors.Is(err, fs.ErrNotExist) && f.Name() != "serve" { // serve may open the folder later
 			return nil, err
 		}
 	}
 	return rest, nil
 }
 
-// arg returns the i-th argument, "" if there are fewer.
+// arg returns the i-th argument, or "" if there are fewer.
 func arg(args []string, i int) string {
 	if i < len(args) {
 		return args[i]
@@ -85,7 +85,7 @@ func arg(args []string, i int) string {
 	return ""
 }
 
-// given reports whether the command line gave one of the flags.
+// given reports whether the command line has one of the flags.
 func (f *flags) given(names ...string) bool {
 	found := false
 	f.Visit(func(g *flag.Flag) { found = found || slices.Contains(names, g.Name) })

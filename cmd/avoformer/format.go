@@ -1,4 +1,4 @@
-// The formats of vectors in files.
+// This file has the formats of vectors in files.
 
 package main
 
@@ -27,7 +27,7 @@ var formats = []format{
 	{"f32", noHeader, rawRow},
 }
 
-// formatOf returns the format that the flag names, or the one of a file's name.
+// formatOf returns the format that the flag names, or else the format for a file's name.
 func formatOf(flag, file string) (format, error) {
 	name := flag
 	if name == "" {

@@ -1,4 +1,4 @@
-// avoformer generate, translate and transcribe: text as output.
+// This file has the commands generate, translate and transcribe, which print text.
 
 package main
 
@@ -20,7 +20,7 @@ import (
 	"github.com/avoformer/avoformer/text/sound"
 )
 
-// printAs prints pieces as text or, if as is not nil, as a line of JSON with the fields of as.
+// printAs prints pieces as text. If as is not nil, it prints a line of JSON with the fields of as.
 func (a *app) printAs(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	if as == nil {
 		return a.printPieces(pieces)
@@ -36,8 +36,8 @@ func (a *app) printAs(as map[string]any, pieces iter.Seq2[text.Piece, error]) (s
 	return all.Text, a.out.Flush()
 }
 
-// printAnswer is printAs for an answer, with its end, its counts and its speed: in fields of the
-// JSON, or on the standard error.
+// printAnswer prints an answer as printAs does, and in addition its end, its counts and its speed:
+// in fields of the JSON, or on the standard error.
 func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	var last text.Piece
 	seen := func(yield func(text.Piece, error) bool) {
@@ -88,7 +88,7 @@ func ended(last text.Piece) string {
 	return s
 }
 
-// printPieces writes text as it comes.
+// printPieces writes each piece of text when it arrives.
 func (a *app) printPieces(pieces iter.Seq2[text.Piece, error]) (string, error) {
 	var all strings.Builder
 	for piece, err := range pieces {
@@ -115,7 +115,7 @@ func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	return f.decoder()
 }
 
-// projector adds the flag of commands that read images.
+// projector adds the flag -mmproj of commands that read images.
 func (f *flags) projector() *string {
 	return f.String("mmproj", "", "`file` with the encoder of images for a model in a GGUF file; default: the only one in its folder whose name has mmproj in it")
 }
@@ -184,7 +184,7 @@ func generate(a *app, args []string) error {
 		return usagef("-top-k, -top-p and -min-p need a -temperature above 0, and no -beams")
 	}
 	prompt := arg(rest, 1)
-	if prompt == "-" { // the whole standard input, without the end of its last line
+	if prompt == "-" { // the prompt is the standard input, without the end of its last line
 		all, err := io.ReadAll(io.LimitReader(a.reading(a.in), textline.Max+1))
 		if err != nil {
 			return err
@@ -221,7 +221,7 @@ func (a *app) schema(source []byte) (*grammar.Grammar, error) {
 	return g, err
 }
 
-// grammarOf returns the function of a flag that sets the grammar from a file.
+// grammarOf returns the function of a flag that reads a grammar from a file.
 func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Grammar, error)) func(name string) error {
 	return func(name string) error {
 		source, err := readFile(name)
@@ -233,8 +233,8 @@ func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Gr
 	}
 }
 
-// stating returns the function of a flag that sets to: a number that is 0 is not one that was not
-// given.
+// stating returns the function of a flag that sets to. A flag that is given as 0 differs from a
+// flag that is not given.
 func stating[T any](to **T, parse func(s string) (T, error)) func(s string) error {
 	return func(s string) error {
 		x, err := parse(s)
@@ -248,10 +248,11 @@ func stating[T any](to **T, parse func(s string) (T, error)) func(s string) erro
 
 func parseFloat(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
 
-// fill sets options that were not given to the folder's defaults, and those of sampling that were
-// stated. A search or a greedy choice that was asked for turns sampling off.
+// fill sets options that were not given to the folder's defaults, and sampling options to the
+// stated ones. Beams or a greedy choice turn sampling off.
 func (f *flags) fill(o *text.GenerateOptions, stated *overrides.Sampling, defaults text.GenerateOptions) error {
-	// Without a value these options have the folder's: 0 is not that value.
+	// 0 in these options means the folder's default: a given 0 is an error, or -1 if it turns the
+	// option off.
 	switch {
 	case f.given("max-tokens") && o.MaxTokens == 0:
 		return usagef("-max-tokens 0: want at least 1")
@@ -280,7 +281,7 @@ func (f *flags) fill(o *text.GenerateOptions, stated *overrides.Sampling, defaul
 }
 
 // turns returns the lines of the standard input that are not blank. On a terminal it prints a mark
-// before each.
+// before each of them.
 func (a *app) turns() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := textline.NewReader(a.reading(a.in))
@@ -305,7 +306,7 @@ func (a *app) turns() iter.Seq2[string, error] {
 	}
 }
 
-// chat answers the user's turns one after another.
+// chat answers the user's messages one after the other.
 func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, error], as func() map[string]any, o text.GenerateOptions) error {
 	var messages []text.Message
 	if system != "" {
@@ -327,12 +328,12 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 		}
 		answer, err := a.printAnswer(as(), g.Chat(ctx, messages, o))
 		done()
-		if errors.Is(err, errAnswerEnded) { // the next turn follows what was said
+		if errors.Is(err, errAnswerEnded) { // the next turn follows the part that was printed
 			fmt.Fprintln(a.err)
 			err = nil
 		}
 		if errors.Is(err, fault.ErrTemplate) && !asked {
-			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
+			return fmt.Errorf("%w; generate DIR PROMPT needs no template", err)
 		} else if err != nil {
 			return err
 		}
@@ -341,7 +342,7 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 	return nil
 }
 
-// withImages returns the content of a message that has a number of images and a text.
+// withImages returns the content of a message with a number of images and a text.
 func withImages(said string, images int) (parts []map[string]string) {
 	for range images {
 		parts = append(parts, map[string]string{"type": "image"})
@@ -443,7 +444,7 @@ func transcribe(a *app, args []string) error {
 	return nil
 }
 
-// printTimes prints segments with their times: as lines or, if as is not nil, as a line of JSON
+// printTimes prints segments with their times: a line for each or, if as is not nil, a line of JSON
 // with the fields of as.
 func (a *app) printTimes(as map[string]any, t *text.Transcriber, samples []float32, o text.TranscribeOptions) error {
 	segments, err := t.Segments(a.ctx, samples, o)

@@ -12,8 +12,9 @@ import (
 
 const ggufFile = "../../models/testdata/gguf/gemma3/q8_0.gguf"
 
-// TestGenerateGGUF: texts from a GGUF file that does not say how tokens are chosen are drawn with
-// llama.cpp's defaults, which the command prints; flags and the file's own keys come first.
+// TestGenerateGGUF: if a GGUF file does not state sampling options, texts are drawn with
+// llama.cpp's defaults, and the command prints these. Flags and the file's own keys take
+// precedence.
 func TestGenerateGGUF(t *testing.T) {
 	const line = "avoformer: -temperature 0.8 -top-k 40 -top-p 0.95 -min-p 0.05, llama.cpp's defaults"
 	cold := tftest.RewriteGGUF(t, ggufFile, map[string]any{"general.sampling.temp": float32(0)})
@@ -37,7 +38,7 @@ func TestGenerateGGUF(t *testing.T) {
 	}
 }
 
-// TestFlagsAsTyped: errors name flags as they are typed, and a missing shard once.
+// TestFlagsAsTyped: errors name flags as the user typed them, and name a missing shard once.
 func TestFlagsAsTyped(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -70,8 +71,8 @@ func TestFlagsAsTyped(t *testing.T) {
 	}
 }
 
-// TestInfoFloat32: -weights f32 of a GGUF file in blocks takes 4 bytes for each weight, and stored
-// as many as the file.
+// TestInfoFloat32: the weights of a GGUF file in blocks fill 4 bytes each with -weights f32, and at
+// most half of that with -weights stored.
 func TestInfoFloat32(t *testing.T) {
 	bytes := map[string]int64{}
 	for _, weights := range []string{"stored", "f32", "F32"} {

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// readerGone reports whether err comes from writing to a pipe without a reader.
+// readerGone reports whether err is the error of writing to a pipe without a reader.
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -1,6 +1,6 @@
 //go:build !js && !wasip1
 
-// Handling SIGHUP.
+// This file handles SIGHUP.
 
 package main
 

@@ -4,5 +4,5 @@ package main
 
 import "context"
 
-// onHangup does nothing: there is no SIGHUP here.
+// onHangup does nothing: this platform has no SIGHUP.
 func onHangup(context.Context, func()) {}

@@ -1,4 +1,4 @@
-// Models of the hub instead of folders.
+// This file resolves models of the hub to folders.
 
 package main
 
@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// pulled returns the folder for an argument: the argument itself, or for hf://NAME the folder of
-// the model that it pulls.
+// pulled returns the folder for an argument. For hf://NAME it pulls the model and returns its
+// folder; otherwise it returns the argument.
 func (a *app) pulled(name string) (string, error) {
 	if strings.HasPrefix(name, hub.Scheme) {
 		return hub.Pull(a.ctx, name, a.hub())

@@ -1,4 +1,4 @@
-// avoformer info: what a folder or a GGUF file contains.
+// This file has the command info, which describes a folder or a GGUF file.
 
 package main
 
@@ -35,12 +35,12 @@ type folderInfo struct {
 	Layers      int               `json:"layers,omitempty"`
 	Dim         int               `json:"dim,omitempty"`
 	Vocab       int               `json:"vocab,omitempty"`
-	MaxLength   int               `json:"max_length,omitempty"` // in tokens, as the pipelines cut texts
+	MaxLength   int               `json:"max_length,omitempty"` // the number of tokens after which pipelines cut texts
 	Labels      []string          `json:"labels,omitempty"`
 	Tokenizer   string            `json:"tokenizer"`
 	Uses        []string          `json:"uses"`
-	Images      []string          `json:"images,omitempty"`      // commands that take images beside text
-	ImageBytes  int64             `json:"image_bytes,omitempty"` // of the weights that only images need
+	Images      []string          `json:"images,omitempty"`      // the commands that read images in addition to text
+	ImageBytes  int64             `json:"image_bytes,omitempty"` // the bytes of the weights that only images need
 	Unsupported map[string]string `json:"unsupported,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
 	Memory      *models.Footprint `json:"memory,omitempty"`
@@ -56,12 +56,13 @@ type folderInfo struct {
 	asWritten bool // use tokenizer.json as it is
 }
 
-// memoryHere is what the memory that the process may use leaves for the model, in bytes.
+// memoryHere has the numbers of bytes that are left for the model, of the memory that the process
+// may use.
 type memoryHere struct {
 	Limit   int64 `json:"limit"`
 	Limited bool  `json:"limited_by_cgroup"`
 	Cache   int64 `json:"cache,omitempty"` // the default for keys and values
-	Kept    int64 `json:"kept,omitempty"`  // of them: the default for those of finished texts
+	Kept    int64 `json:"kept,omitempty"`  // the default for those of finished texts, a part of Cache
 }
 
 func info(a *app, args []string) error {
@@ -88,7 +89,7 @@ func info(a *app, args []string) error {
 	}
 	type found struct {
 		info *folderInfo
-		no   error // why the model is not supported
+		no   error // the reason why the model is not supported
 	}
 	i, err := interruptible(a, func() (found, error) {
 		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, threads: *threads, asWritten: a.asWritten}
@@ -109,19 +110,19 @@ func info(a *app, args []string) error {
 		return err
 	}
 	if i.no != nil && i.info.Weights == 0 && i.info.Tokenizer == "" {
-		return i.no // without a model nothing else can be found
+		return i.no // without a model there is nothing else to describe
 	}
 	show := i.info.print
 	if *asJSON {
 		show = func(a *app) error { return a.printJSON(i.info) }
 	}
 	if i.no == nil && len(i.info.Uses) == 0 && len(i.info.Unsupported) > 0 {
-		i.no = &fault.Error{Kind: fault.ErrFolder, Err: errors.New("nothing works with it")}
+		i.no = &fault.Error{Kind: fault.ErrFolder, Err: errors.New("no command works with it")}
 	}
 	return errors.Join(show(a), i.no)
 }
 
-// weights counts the weights in files of weights, from their headers.
+// weights counts the weights in a folder's files, from their headers.
 func (i *folderInfo) weights() {
 	files, _ := filepath.Glob(filepath.Join(i.Folder, "*.safetensors"))
 	for _, name := range files {
@@ -170,7 +171,7 @@ func (i *folderInfo) ggufWeights() error {
 	return nil
 }
 
-// model describes the model of the folder, or why models.Open fails.
+// model describes the model of the folder, or records the error of models.Open.
 func (i *folderInfo) model() error {
 	t, err := (tokenizer.Opening{AsWritten: i.asWritten}).Open(i.Folder)
 	if err != nil {
@@ -198,7 +199,7 @@ func (i *folderInfo) model() error {
 		i.MaxLength = n
 	}
 	if m.Serves(models.UseImages) || m.Heads[models.HeadCTC] != nil {
-		delete(i.Unsupported, "tokenizer") // models of images need none, and those of characters have another file
+		delete(i.Unsupported, "tokenizer") // models of images need no tokenizer, and models of characters have another file
 	}
 	for _, kind := range text.KindsFor(m) {
 		use := kind.Info().Command
@@ -246,7 +247,7 @@ func (i *folderInfo) identify(ctx context.Context) error {
 	return err
 }
 
-// tries opens a pipeline that generates text, which reads more than the model:
+// tries opens a pipeline that generates text. The pipeline reads more files than the model:
 // generation_config.json, and the chat template.
 func (i *folderInfo) tries(kind text.Kind) error {
 	if !slices.Contains(kind.Info().Options, "CacheFormat") {
@@ -273,7 +274,7 @@ func (i *folderInfo) tries(kind text.Kind) error {
 	return nil
 }
 
-// pictures says how the images of a model of text are read, if there is something that reads them.
+// pictures describes how a model of text reads images, if it can.
 func (i *folderInfo) pictures() {
 	g, err := text.OpenGenerator(i.Folder, text.Options{Model: models.Options{HeadersOnly: true, Images: true}, TokenizerAsWritten: i.asWritten})
 	if errors.Is(err, fault.ErrOption) {
@@ -341,7 +342,7 @@ func (i *folderInfo) print(a *app) error {
 	return nil
 }
 
-// cache describes the default for keys and values.
+// cache describes the default limit for keys and values.
 func (h *memoryHere) cache() string {
 	if h.Cache == 0 {
 		return ""
@@ -358,7 +359,7 @@ func (i *folderInfo) batches() string {
 	return fmt.Sprintf("; about %.0f MB for batches on %d threads", float64(i.Batches)/1e6, i.threads)
 }
 
-// cache describes the memory for texts that are generated.
+// cache describes the memory that texts fill while they are generated.
 func (i *folderInfo) cache() string {
 	m, said := i.Memory, ""
 	if m.Token > 0 {
@@ -376,7 +377,7 @@ func (i *folderInfo) cache() string {
 	return said
 }
 
-// texts describes the model's limit for texts, if it takes texts.
+// texts describes the model's limit for texts, if it reads texts.
 func (i *folderInfo) texts() string {
 	if i.Vocab == 0 {
 		return ""

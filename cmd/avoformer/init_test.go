@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestInit bounds what packages do before main: every command pays it, and every program that
-// imports them. What a command does not need is made at its first use (sync.OnceValue). Bytes are
-// counted, as times differ from run to run.
+// TestInit bounds the memory that packages allocate before main. Every command pays for it, and so
+// does every program that imports them. Values that a command does not need are made at their first
+// use (sync.OnceValue). The test counts bytes, because times differ from run to run.
 func TestInit(t *testing.T) {
 	command := exec.Command(os.Args[0], "version")
 	command.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "GODEBUG=inittrace=1")
@@ -22,9 +22,9 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	const own = "github.com/avoformer/avoformer/"
-	most := map[string]int{ // of those that take more than the others
+	most := map[string]int{ // bytes of the packages that allocate more than the others
 		own + "models": 80 << 10, // the registry of architectures
-		"github.com/apache/arrow-go/v18/arrow/compute": 600 << 10, // imported by all that reads or writes Parquet
+		"github.com/apache/arrow-go/v18/arrow/compute": 600 << 10, // imported by all packages that read or write Parquet
 	}
 	const others = 48 << 10 // bytes of any other package
 	sum := map[bool]int{}

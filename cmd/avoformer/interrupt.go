@@ -1,4 +1,4 @@
-// Interrupts, which end a command, or an answer of a chat.
+// This file handles interrupts, which end a command, or an answer of a chat.
 
 package main
 
@@ -11,11 +11,12 @@ import (
 	"syscall"
 )
 
-// onInterrupt, unless nil, is what the next interrupt calls instead of ending the command.
+// onInterrupt, unless nil, is the function that the next interrupt calls instead of ending the
+// command.
 var onInterrupt atomic.Pointer[func()]
 
-// interrupts returns a context that an interrupt or SIGTERM ends. A second one ends the process at
-// once.
+// interrupts returns a context that an interrupt or SIGTERM ends. A second signal ends the process
+// at once.
 func interrupts() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -34,11 +35,11 @@ func interrupts() context.Context {
 	return ctx
 }
 
-// errAnswerEnded is why an answer ended that the user interrupted.
+// errAnswerEnded is the error of an answer that the user interrupted.
 var errAnswerEnded = errors.New("the answer was interrupted")
 
-// untilInterrupt returns a context that an interrupt ends with errAnswerEnded, while the command
-// goes on, and a function that has interrupts end the command again.
+// untilInterrupt returns a context that an interrupt ends with errAnswerEnded while the command
+// continues. After done is called, interrupts end the command again.
 func (a *app) untilInterrupt() (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	f := func() { cancel(errAnswerEnded) }

@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestInterruptedOpening: a folder that takes its time to open is not waited for.
+// TestInterruptedOpening: an interrupted command does not wait for a folder that is slow to open.
 func TestInterruptedOpening(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := &app{ctx: ctx}
@@ -38,8 +38,7 @@ func TestInterruptedOpening(t *testing.T) {
 	}
 }
 
-// TestSignals: SIGINT and SIGTERM end a process that waits for a folder, or for an input, which do
-// not come.
+// TestSignals: SIGINT and SIGTERM end a process that waits for a folder or for an input.
 func TestSignals(t *testing.T) {
 	dir := t.TempDir()
 	pipe, model := filepath.Join(dir, "pipe"), filepath.Join(dir, "model")
@@ -79,7 +78,7 @@ func TestSignals(t *testing.T) {
 				select {
 				case <-ended:
 				case <-time.After(20 * time.Second):
-					t.Fatal("it goes on")
+					t.Fatal("the process does not end")
 				}
 				if code := c.ProcessState.ExitCode(); code != exitInterrupted || stderr.String() != "avoformer: interrupted\n" {
 					t.Errorf("exit code %d, %q", code, stderr.String())
@@ -89,8 +88,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// waitedFor returns the pipe among some files or their folders that a process reads, once it does,
-// and nil if the process ends.
+// waitedFor waits until the process reads a pipe: one of the paths, or modules.json in one of them.
+// It returns the pipe opened for writing, or nil if the process ends.
 func waitedFor(t *testing.T, paths []string, ended chan error) *os.File {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
@@ -110,7 +109,7 @@ func waitedFor(t *testing.T, paths []string, ended chan error) *os.File {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	t.Fatal("nothing is read")
+	t.Fatal("the process reads no pipe")
 	return nil
 }
 
@@ -134,6 +133,6 @@ func TestInterruptedPipe(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("it goes on")
+		t.Error("the command does not end")
 	}
 }

@@ -1,4 +1,4 @@
-// Lines of input, plain or JSON objects.
+// This file reads lines of input, which are plain text or JSON objects.
 
 package main
 
@@ -21,11 +21,11 @@ type lines struct {
 	*textline.Reader
 	jsonl    bool
 	field    string            // the field of an object that holds the text
-	seen     func(line []byte) // if not nil, is called with every line
+	seen     func(line []byte) // if not nil, called with every line
 	progress *progress
 	file     input
 	warn     func(warning string)
-	warned   bool // about a control character
+	warned   bool // a warning about a control character was printed
 }
 
 // inputFlags are the flags of commands that read lines.
@@ -47,11 +47,11 @@ func (f inputFlags) open(name string) (*lines, error) {
 	if *f.format == "" {
 		switch ext := strings.ToLower(filepath.Ext(name)); ext {
 		case ".npy", ".f32":
-			return nil, fmt.Errorf("%s holds vectors by its name, want lines of text; -input lines reads it as such", name)
+			return nil, fmt.Errorf("%s holds vectors according to its name, want lines of text; -input lines reads it as lines", name)
 		case ".csv", ".tsv", ".parquet":
-			return nil, fmt.Errorf("%s is a table by its name, want lines of text; avoformer bulk reads tables, and -input lines reads it as lines", name)
+			return nil, fmt.Errorf("%s is a table according to its name, want lines of text; avoformer bulk reads tables, and -input lines reads it as lines", name)
 		case ".json":
-			return nil, fmt.Errorf("%s is one JSON value by its name, want lines of text, or an object in each line with -input jsonl; -input lines reads it as lines", name)
+			return nil, fmt.Errorf("%s is one JSON value according to its name, want lines of text, or an object in each line with -input jsonl; -input lines reads it as lines", name)
 		}
 	}
 	file, err := f.app.open(name)
@@ -66,7 +66,7 @@ func (l *lines) Close() error {
 	return l.file.Close()
 }
 
-// isJSONL reports whether lines are JSON, by the flag or else by the name.
+// isJSONL reports whether lines are JSON, according to the flag or else to the name.
 func isJSONL(format, name string) (bool, error) {
 	switch format {
 	case "lines":
@@ -82,7 +82,7 @@ func isJSONL(format, name string) (bool, error) {
 // text returns the text in a line.
 func (l *lines) text(line []byte) (string, error) {
 	if l.N == 1 {
-		line = bytes.TrimPrefix(line, []byte("\ufeff")) // editors on Windows write it
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // editors on Windows write this mark
 	}
 	if !l.warned && textline.Control(line) {
 		l.warned = true
@@ -93,7 +93,7 @@ func (l *lines) text(line []byte) (string, error) {
 	}
 	var s string
 	if pyjson.Unmarshal(line, &s) == nil {
-		return s, nil // a bare string
+		return s, nil // a line that is a JSON string
 	}
 	var object map[string]json.RawMessage
 	if err := pyjson.Unmarshal(line, &object); err != nil {
@@ -128,7 +128,7 @@ func (l *lines) chunk(n int) ([]string, error) {
 	return texts, nil
 }
 
-// eachChunk calls do with up to n texts at a time, and with the number of lines before them.
+// eachChunk calls do with up to n texts at a time, and with the number of the lines before them.
 func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error {
 	defer l.progress.done()
 	for {
@@ -144,7 +144,8 @@ func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error
 	}
 }
 
-// ofLine adds the number of the line to an error about one of the texts after before lines.
+// ofLine adds the number of the line to an error about a text. before is the number of lines before
+// the texts.
 func ofLine(before int, err error) error {
 	if at, ok := errors.AsType[*text.InputError](err); ok {
 		return fmt.Errorf("line %d: %w", before+at.Number+1, at.Err)
@@ -164,5 +165,6 @@ func (l *lines) all() ([]string, error) {
 
 var errNoTexts = errors.New("no texts to compare")
 
-// chunkLines is how many lines a pipeline gets at a time. An interrupt loses at most so many.
+// chunkLines is the number of lines that are passed to a pipeline at a time. An interrupt loses at
+// most that many.
 const chunkLines = 512

@@ -84,9 +84,9 @@ func main() {
 	os.Exit(run(interrupts(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// limitHeap has the collector keep the heap within what the machine and its cgroups allow, unless
-// GOMEMLIMIT says otherwise. Without a limit the heap may grow to twice of what is in use before
-// garbage is collected.
+// limitHeap limits the heap to the memory that the machine and its cgroups allow, unless GOMEMLIMIT
+// is set. Without a limit the heap may grow to twice the memory in use before the collector frees
+// garbage.
 func limitHeap() {
 	if _, ok := os.LookupEnv("GOMEMLIMIT"); ok {
 		return
@@ -116,7 +116,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		a.fail("interrupted" + a.left)
 		return exitInterrupted
 	case readerGone(err):
-		return exitFailed // the reader of the output has gone
+		return exitFailed // the reader of the output has closed it
 	}
 	a.fail(a.withFlag(err) + a.left)
 	return exitFailed

@@ -20,7 +20,7 @@ import (
 
 const testdata = "../../text/testdata/"
 
-// TestMain runs the command itself where a test starts it as a process.
+// TestMain runs the command instead of tests if a test has started this process as the command.
 func TestMain(m *testing.M) {
 	if os.Getenv("AVOFORMER_TEST_COMMAND") != "" {
 		main()
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// call runs the command here.
+// call runs the command in this process.
 func call(t testing.TB, in string, args ...string) (code int, out, stderr string) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -49,13 +49,13 @@ func TestCommands(t *testing.T) {
 		{"embed jsonl", "{\"body\": \"a\"}\n\"b\"\n", []string{"embed", "-input=jsonl", "-field", "body", testdata + "embed", "-prompt", "query"}, []string{`"text":"a"`, `"text":"b"`}},
 		{"no such prompt", texts, []string{"embed", testdata + "fill-mask", "-pooling", "lasttoken", "-prompt", "query", "-weights", "Q8_0"}, []string{`{"index":0,"text":"hello world","embedding":[`}},
 		{"nearest", texts, []string{"embed", testdata + "embed", "-nearest", "Paris.", "-k", "2"}, []string{"\t4\tParis."}},
-		{"check", texts, []string{"embed", testdata + "embed", "-check", "-weights", "bf16"}, []string{"bf16 beside f32 on 4 texts: mean cosine 1.0000", "least 1.0000"}},
-		{"check int8", texts, []string{"embed", testdata + "embed", "-check", "-weights=int8"}, []string{"int8 beside f32 on 4 texts: mean cosine 0.99", "least 0.9",
-			"layers alone, on 4 texts, the dearest first:\n  encoder.layer.", ".*  ", "mean cosine 0.99", "matrices alone, on 4 texts", "  encoder.layer.*.", "mean cosine 0.99"}},
-		{"check one layer", texts, []string{"embed", testdata + "embed", "-check", "-weights=f32,encoder.layer.1.*=int8"}, []string{"int8 beside f32 on 4 texts: mean cosine 0.99", "matrices alone", "  encoder.layer.*."}},
-		{"check rerank", texts, []string{"rerank", testdata + "rerank", "what?", "-check", "-weights", "int8"}, []string{"int8 beside f32 on 4 texts: scores differ by 0.0", "at most by 0.", "(line "}},
-		{"check classify", texts, []string{"classify", testdata + "classify", "-check", "-weights=bf16"}, []string{"bf16 beside f32 on 4 texts: scores differ by 0.00", "the best label is the same for 4"}},
-		{"blocks", texts, []string{"classify", testdata + "classify", "-check", "-weights=q8_0"}, []string{"q8_0 beside f32 on 4 texts: scores differ by 0.0"}},
+		{"check", texts, []string{"embed", testdata + "embed", "-check", "-weights", "bf16"}, []string{"bf16 compared with f32 on 4 texts: mean cosine 1.0000", "least 1.0000"}},
+		{"check int8", texts, []string{"embed", testdata + "embed", "-check", "-weights=int8"}, []string{"int8 compared with f32 on 4 texts: mean cosine 0.99", "least 0.9",
+			"layers, one at a time, on 4 texts, the largest change first:\n  encoder.layer.", ".*  ", "mean cosine 0.99", "matrices, one at a time, on 4 texts", "  encoder.layer.*.", "mean cosine 0.99"}},
+		{"check one layer", texts, []string{"embed", testdata + "embed", "-check", "-weights=f32,encoder.layer.1.*=int8"}, []string{"int8 compared with f32 on 4 texts: mean cosine 0.99", "matrices, one at a time", "  encoder.layer.*."}},
+		{"check rerank", texts, []string{"rerank", testdata + "rerank", "what?", "-check", "-weights", "int8"}, []string{"int8 compared with f32 on 4 texts: scores differ by 0.0", "at most by 0.", "(line "}},
+		{"check classify", texts, []string{"classify", testdata + "classify", "-check", "-weights=bf16"}, []string{"bf16 compared with f32 on 4 texts: scores differ by 0.00", "the best label is the same for 4"}},
+		{"blocks", texts, []string{"classify", testdata + "classify", "-check", "-weights=q8_0"}, []string{"q8_0 compared with f32 on 4 texts: scores differ by 0.0"}},
 		{"bulk", "", []string{"bulk", testdata + "embed", "embed", "testdata/texts", "-o", out + "/vectors", "-format", "jsonl", "-pass", "id:int64", "-refuse"}, []string{"files   1: 1 made, 0 found, 0 failed\nrows    3: 2 written, 1 dead letters\ntokens  "}},
 		{"bulk again", "", []string{"bulk", testdata + "embed", "embed", "testdata/texts", "-o", out + "/vectors", "-format", "jsonl", "-pass", "id:int64", "-refuse"}, []string{"0 made, 1 found, 0 failed\nrows    3: 2 written"}},
 		{"bulk rank", "", []string{"bulk", testdata + "rerank", "rank", "testdata/texts", "-o", out + "/ranks", "-query", "what?"}, []string{"1 made", "2 written"}},
@@ -90,7 +90,7 @@ func TestCommands(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, out, stderr := call(t, c.in, c.args...)
-			if told, ok := strings.CutPrefix(stderr, "avoformer: "); ok && c.args[0] == "generate" { // how answers ended
+			if told, ok := strings.CutPrefix(stderr, "avoformer: "); ok && c.args[0] == "generate" { // the line about the end of an answer
 				for line := range strings.Lines(told) {
 					if !strings.Contains(line, " tokens") || !strings.Contains(line, " after a prompt of ") {
 						t.Errorf("%q", line)
@@ -113,7 +113,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestBench measures this library in two formats, and what there is not.
+// TestBench measures this library in two formats, and engines that do not exist.
 func TestBench(t *testing.T) {
 	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
 	code, out, stderr := call(t, "", "bench", testdata+"embed", "-rounds", "2", "-texts=3", "-engines", "avoformer,avoformer-int8,onnxruntime,openvino-bf16,avoformer-x", "-python", "/nowhere/python")
@@ -127,7 +127,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
 	status, _ := os.ReadFile("/proc/self/status")
-	knows := strings.Contains(string(status), "VmHWM:") // the most memory that a process had
+	knows := strings.Contains(string(status), "VmHWM:") // the peak of a process's memory
 	if code, out, stderr := call(t, "", "bench", testdata+"generate", "-seconds", "0.1", "-cache", "int8", "-threads", "1,2"); code != exitOK || strings.Count(out, "tokens a second") != 2 || !strings.Contains(out, "2 threads: ") || knows && strings.Contains(out, "peak 0 MB") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
@@ -136,7 +136,8 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestBenchEnvironment: what holds other engines back does not reach them, and that is told.
+// TestBenchEnvironment: variables that slow other engines down do not reach them, and the output
+// says so.
 func TestBenchEnvironment(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in for an interpreter is a shell script")
@@ -175,8 +176,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", "-fly", "x"}, "", exitUsage, "-fly"},
 		{[]string{"embed", testdata + "embed", "a", "b"}, "", exitUsage, "DIR [FILE]"},
 		{[]string{"embed", testdata + "embed", "-format", "xml"}, "", exitUsage, "xml"},
-		{[]string{"embed", testdata + "embed", "-nearest", ""}, "a\n", exitUsage, "which is empty"},
-		{[]string{"rerank", testdata + "rerank", ""}, "a\n", exitUsage, "which is empty"},
+		{[]string{"embed", testdata + "embed", "-nearest", ""}, "a\n", exitUsage, "it is empty"},
+		{[]string{"rerank", testdata + "rerank", ""}, "a\n", exitUsage, "it is empty"},
 		{[]string{"embed", testdata + "embed", "-format", "npy"}, "", exitUsage, "-o FILE"},
 		{[]string{"embed", testdata + "embed", "-input", "xml"}, "", exitUsage, "xml"},
 		{[]string{"embed", testdata + "embed", "-weights", "f8"}, "", exitUsage, "f8"},
@@ -214,7 +215,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-split", "3", "-refuse"}, "", exitUsage, "-split"},
 		{[]string{"embed", testdata + "embed", "-nearest", "x", "-k", "0"}, "", exitUsage, "-k 0"},
 		{[]string{"bench", testdata + "embed", "-engines", "avoformer,fly"}, "", exitUsage, `"fly"`},
-		{[]string{"bench", testdata + "embed", "-threads", "1,0"}, "", exitUsage, "from 1 on"},
+		{[]string{"bench", testdata + "embed", "-threads", "1,0"}, "", exitUsage, "at least 1"},
 		{[]string{"translate", testdata + "translate", "-to", "fr"}, "x\n", exitUsage, `-to fr: the model has no token of it`},
 		{[]string{"classify", testdata + "tokens", "-words=first", "-check"}, "", exitUsage, "not of -words"},
 		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},
@@ -272,17 +273,17 @@ func TestInfoOfNoModel(t *testing.T) {
 	}
 }
 
-// TestInfoOfNoTokenizer: a GGUF file whose tokenizer is not known works with nothing, which is an
-// error.
+// TestInfoOfNoTokenizer: no command works with a GGUF file whose tokenizer is not known. info
+// returns an error for it.
 func TestInfoOfNoTokenizer(t *testing.T) {
 	path := tftest.RewriteGGUF(t, "../../models/testdata/gguf/llama/f32.gguf", map[string]any{"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "pixie"})
 	code, out, stderr := call(t, "", "info", path)
-	if code != exitFailed || !strings.Contains(out, `tokenizer.ggml.pre = pixie: want one of`) || !strings.Contains(stderr, "nothing works with it") {
+	if code != exitFailed || !strings.Contains(out, `tokenizer.ggml.pre = pixie: want one of`) || !strings.Contains(stderr, "no command works with it") {
 		t.Errorf("exit code %d, %q, %q", code, out, stderr)
 	}
 }
 
-// TestOwnOutput: what holds vectors is not read as lines, whatever it is called.
+// TestOwnOutput: files of vectors are not read as lines, whatever their names.
 func TestOwnOutput(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"out.npy", "out.f32"} {
@@ -301,8 +302,8 @@ func TestOwnOutput(t *testing.T) {
 			in, want string
 			args     []string
 		}{
-			{"", "holds vectors by its name", []string{"embed", testdata + "embed", output, "-nearest", "x"}},
-			{"", "holds vectors by its name", []string{"classify", testdata + "classify", output}},
+			{"", "holds vectors according to its name", []string{"embed", testdata + "embed", output, "-nearest", "x"}},
+			{"", "holds vectors according to its name", []string{"classify", testdata + "classify", output}},
 			{"", "is not text", []string{"embed", testdata + "embed", output, "-nearest", "x", "-input=lines"}},
 			{"", "is not text", []string{"embed", testdata + "embed", other, "-nearest", "x"}},
 			{string(data), "is not text", []string{"rerank", testdata + "rerank", "x"}},
@@ -314,8 +315,8 @@ func TestOwnOutput(t *testing.T) {
 	}
 }
 
-// TestWrongTier: an environment that asks for what the machine lacks ends the command with one
-// line.
+// TestWrongTier: an environment variable that asks for instructions that the machine lacks ends the
+// command with one line.
 func TestWrongTier(t *testing.T) {
 	for _, variable := range []string{"AVOFORMER_ISA=avx3", "AVOFORMER_CPU=sse9"} {
 		c := exec.Command(os.Args[0], "help")
@@ -328,7 +329,7 @@ func TestWrongTier(t *testing.T) {
 	}
 }
 
-// full is a disk without room.
+// full is a disk without space.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
@@ -351,7 +352,7 @@ func TestInterruptedInput(t *testing.T) {
 		ended := make(chan int)
 		var stderr bytes.Buffer
 		go func() { ended <- run(ctx, args, in, io.Discard, &stderr) }()
-		if _, err := w.Write([]byte("R")); err != nil { // once it reads
+		if _, err := w.Write([]byte("R")); err != nil { // returns once the command reads
 			t.Fatal(err)
 		}
 		cancel()
@@ -361,7 +362,7 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// TestNPY reads the file that was written.
+// TestNPY reads the file that the command has written.
 func TestNPY(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.npy")
 	if code, _, stderr := call(t, "a\nb\nc\n", "embed", testdata+"embed", "-dim", "5", "-o", output); code != exitOK {
@@ -402,7 +403,7 @@ func TestHubCache(t *testing.T) {
 	}
 }
 
-// TestZeroFlags: a flag of sampling that is 0 is not one that is not given.
+// TestZeroFlags: a sampling flag that is 0 differs from a flag that is not given.
 func TestZeroFlags(t *testing.T) {
 	texts := func(args ...string) (texts map[string]bool) {
 		texts = map[string]bool{}

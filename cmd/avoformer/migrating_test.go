@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMigratingRoutes: the routes that the page about other programs names are in the server's
-// OpenAPI documents. Its flags and names are looked up as those of other pages.
+// TestMigratingRoutes: the server's OpenAPI documents have the routes that the page about other
+// programs names. TestPageFlags and TestPageNames look up the page's flags and names.
 func TestMigratingRoutes(t *testing.T) {
 	files, err := filepath.Glob("../../serve/internal/openapi/*.json")
 	if err != nil || len(files) < 5 {

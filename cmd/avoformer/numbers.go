@@ -1,4 +1,4 @@
-// Flags with several numbers.
+// This file has flags with several numbers.
 
 package main
 
@@ -19,13 +19,13 @@ func (n *numbers) String() string {
 	return strings.Join(all, ",")
 }
 
-// Set takes the numbers of a flag.
+// Set parses the value of the flag.
 func (n *numbers) Set(value string) error {
 	*n = nil
 	for part := range strings.SplitSeq(value, ",") {
 		x, err := strconv.Atoi(part)
 		if err != nil || x < 1 {
-			return errors.New("want numbers from 1 on, with commas in between")
+			return errors.New("want numbers of at least 1, separated by commas")
 		}
 		*n = append(*n, x)
 	}

@@ -1,4 +1,5 @@
-// Opening and reading that may take long or block. Neither delays an interrupt.
+// This file has operations that may take long or block: opening and reading. They do not delay an
+// interrupt.
 
 package main
 
@@ -20,7 +21,7 @@ import (
 )
 
 // openModel opens a folder with a function of package text. It prints each of the model's warnings
-// once, as they come.
+// once, when it occurs.
 func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P, error), dir string, o text.Options) (P, error) {
 	var mu sync.Mutex
 	over := false // print nothing more: the work may continue after an interrupt
@@ -49,10 +50,10 @@ func openModel[P text.Pipeline](a *app, open func(dir string, o text.Options) (P
 	return m, err
 }
 
-// collectLess lets the heap grow to five times what is in use before garbage is collected, until
-// the result is called: most of what opening makes stays. The limit of the heap holds. Weights that
-// are converted leave garbage of their own size, whose fresh pages cost more than collecting: there
-// it does nothing.
+// collectLess lets the heap grow to five times the memory in use before the collector runs, until
+// restore is called: most of the memory that opening allocates stays in use. The heap's limit still
+// applies. Conversion of weights leaves as much garbage as there are weights. Fresh pages for it
+// would cost more than collecting, so collectLess then does nothing.
 func collectLess(o *models.Options) (restore func()) {
 	_, set := os.LookupEnv("GOGC")
 	if set || o.WeightFormat != kernels.FormatF32 || o.PromptFormat != kernels.FormatF32 || len(o.WeightFormats) > 0 {
@@ -62,7 +63,8 @@ func collectLess(o *models.Options) (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// tellCut prints how many texts were too long for the models, and where they were cut.
+// tellCut prints the number of texts that were too long for the models, and the length to which
+// they were cut.
 func (a *app) tellCut() {
 	for _, p := range a.opened {
 		n := p.Totals()
@@ -73,7 +75,7 @@ func (a *app) tellCut() {
 	}
 }
 
-// input is an open input. info describes its file; nil if the input is not a file.
+// input is an open input. info describes its file, or is nil if the input is not a file.
 type input struct {
 	io.ReadCloser
 	info os.FileInfo
@@ -106,7 +108,7 @@ func infoOf(r io.Reader) os.FileInfo {
 	return nil
 }
 
-// size returns the size of a regular file, otherwise 0.
+// size returns the size of a regular file, and 0 for other inputs.
 func (i input) size() int64 {
 	if i.info != nil && i.info.Mode().IsRegular() {
 		return i.info.Size()
@@ -114,7 +116,7 @@ func (i input) size() int64 {
 	return 0
 }
 
-// reading returns a stream that an interrupt closes.
+// reading returns a stream of the input from. An interrupt closes the stream.
 func (a *app) reading(from io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

@@ -1,6 +1,6 @@
-// The documents for users are right: their commands run, their programs build and run, and the
-// names of packages that they mention exist. The tests' small models have the names of the hub's
-// models.
+// This file tests the documents for users: their commands run, their programs build and run, and
+// the names of packages that they mention exist. The small models of tests take the names of the
+// hub's models.
 
 package main
 
@@ -22,19 +22,20 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// pages is the documents for users, whose commands are run.
+// pages are the documents for users whose commands the tests run.
 var pages = []string{"../README", "models", "embedding", "search", "reranking", "chat", "serving", "bulk", "stores", "precision", "comparison", "faq", "migrating", "programs"}
 
-// A block is one of a page's between lines of ```, with what follows the first of these.
+// A block is the text between two lines of ``` on a page. info is the rest of the first of these
+// lines.
 type block struct {
 	line       int
 	info, text string
 }
 
-// notRun is the info string of commands that are only looked at, with the reason.
+// notRun matches the info string of commands that are checked but not run. It has the reason.
 var notRun = regexp.MustCompile(`^(sh|python) \(not run: [^)]+\)$`)
 
-// counted is what generate prints about its answer.
+// counted matches the line that generate prints about its answer.
 var counted = regexp.MustCompile(`(?m)^avoformer: \d+ tokens,.* after a prompt of \d+ in .*$`)
 
 // pageBlocks returns the text of a page and its blocks.
@@ -63,8 +64,8 @@ func pageBlocks(t *testing.T, page string) (string, []block) {
 	return string(data), blocks
 }
 
-// TestPagesRun runs the commands of pages with sh. A small model takes the place of each model that
-// they name.
+// TestPagesRun runs the commands of pages with sh. A small model replaces each model that they
+// name.
 func TestPagesRun(t *testing.T) {
 	if runtime.GOOS == "windows" || testenv.Emulated() {
 		t.Skip("needs sh, and starts a process for each command")
@@ -79,7 +80,7 @@ func TestPagesRun(t *testing.T) {
 				case b.info != "sh":
 					t.Errorf("%s.md:%d: a block of %q, want sh, go or %v", page, b.line, b.info, notRun)
 				case !strings.Contains(b.text, "avoformer "):
-					t.Errorf("%s.md:%d: no command of avoformer's", page, b.line)
+					t.Errorf("%s.md:%d: no avoformer command", page, b.line)
 				default:
 					c := exec.Command("sh", "-e", "-c", b.text)
 					c.Dir, c.Env = dir, append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "HF_HUB_OFFLINE=1", "HF_HUB_CACHE="+filepath.Join(dir, "hub"), "PATH="+dir+"/bin:"+os.Getenv("PATH"))
@@ -92,7 +93,7 @@ func TestPagesRun(t *testing.T) {
 	}
 }
 
-// TestEveryPage: a page with commands is one of pages.
+// TestEveryPage: each page with commands is in pages.
 func TestEveryPage(t *testing.T) {
 	found, err := filepath.Glob("../../doc/*.md")
 	if err != nil || len(found) < len(pages) {
@@ -108,7 +109,8 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// workplace returns a folder with what pages name, and this test's binary as bin/avoformer.
+// workplace returns a folder with the files that pages name, and this test's binary as
+// bin/avoformer.
 func workplace(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,7 +135,7 @@ func workplace(t *testing.T) string {
 		check(os.Symlink(from, filepath.Join(dir, name)))
 	}
 	const commit = "0123456789abcdef0123456789abcdef01234567"
-	for name, from := range map[string]string{"sentence-transformers--all-MiniLM-L6-v2": "embed", "Qwen--Qwen3-0.6B": "chat"} { // as pulled
+	for name, from := range map[string]string{"sentence-transformers--all-MiniLM-L6-v2": "embed", "Qwen--Qwen3-0.6B": "chat"} { // in the form in which pull leaves them
 		repo := filepath.Join(dir, "hub", "models--"+name)
 		check(os.MkdirAll(filepath.Join(repo, "refs"), 0o777))
 		check(os.WriteFile(filepath.Join(repo, "refs", "main"), []byte(commit), 0o666))
@@ -144,7 +146,7 @@ func workplace(t *testing.T) string {
 	check(os.WriteFile(filepath.Join(prompted, "config_sentence_transformers.json"), []byte(`{"prompts": {"query": "what is ", "document": ""}}`), 0o666))
 	lines, err := os.ReadFile(models + "sentences.txt")
 	check(err)
-	check(os.WriteFile(filepath.Join(dir, "lines.txt"), lines, 0o666)) // which a page may write itself
+	check(os.WriteFile(filepath.Join(dir, "lines.txt"), lines, 0o666)) // a page may overwrite it
 	self, err := os.Executable()
 	check(err)
 	check(os.Mkdir(filepath.Join(dir, "bin"), 0o777))
@@ -152,8 +154,7 @@ func workplace(t *testing.T) string {
 	return dir
 }
 
-// TestPageFlags looks at all commands of pages, those that are not run too: there are such commands
-// with such flags.
+// TestPageFlags: the commands of pages, including those that are not run, and their flags exist.
 func TestPageFlags(t *testing.T) {
 	flags := map[string][]string{}
 	for _, d := range describe() {
@@ -189,8 +190,8 @@ func TestPageFlags(t *testing.T) {
 	}
 }
 
-// TestPageNames looks for what pages name in packages, such as `text.OpenEmbedder` and
-// `Index.Save`, in their sources.
+// TestPageNames looks up the names that pages mention, such as `text.OpenEmbedder` and
+// `Index.Save`, in the sources of packages.
 func TestPageNames(t *testing.T) {
 	exported := map[string]bool{}
 	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "search/bm25", "search/maxsim", "search/sparse", "search/store", "hub", "fault", "grammar", "serve", "kernels", "kernels/machine", "models", "generation", "transformer"} {
@@ -212,7 +213,7 @@ func TestPageNames(t *testing.T) {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// TestPageModels: the table of the page about models names no model type that does not open.
+// TestPageModels: all model types in the table of the page about models can be opened.
 func TestPageModels(t *testing.T) {
 	text, _ := pageBlocks(t, "models")
 	_, section, found := strings.Cut(text, "\n## What opens\n")
@@ -222,7 +223,7 @@ func TestPageModels(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	opens := map[string]bool{}
 	for _, name := range models.ModelTypes() {
-		opens[strings.TrimSuffix(strings.TrimSuffix(name, "_text_model"), "_vision_model")] = true // towers alone
+		opens[strings.TrimSuffix(strings.TrimSuffix(name, "_text_model"), "_vision_model")] = true // single towers
 		opens[name] = true
 	}
 	rows := 0
@@ -231,7 +232,7 @@ func TestPageModels(t *testing.T) {
 			rows++
 			for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
 				if !opens[m[1]] {
-					t.Errorf("models.md has %s, which nothing opens", m[1])
+					t.Errorf("models.md has %s, which the library does not open", m[1])
 				}
 			}
 		}
@@ -241,7 +242,8 @@ func TestPageModels(t *testing.T) {
 	}
 }
 
-// declared adds the names of a package, package.Name, and those of methods and fields, Type.Name.
+// declared adds the names of a package in the form package.Name, and the names of methods and
+// fields in the form Type.Name.
 func declared(t *testing.T, dir string, names map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob(dir + "/*.go")
@@ -306,7 +308,7 @@ func TestPagePrograms(t *testing.T) {
 					t.Fatalf("%s.md:%d: %v\n%s", page, b.line, err, out)
 				}
 				if strings.Contains(b.text, "serve.New(") {
-					return // it runs until it is interrupted
+					return // the program runs until it is interrupted
 				}
 				c := exec.Command(program)
 				c.Dir = dir

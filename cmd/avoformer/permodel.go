@@ -1,4 +1,4 @@
-// Flags that apply to all models of a server, or to one.
+// This file has flags that apply to all models of a server, or to one.
 
 package main
 
@@ -16,12 +16,12 @@ const eachUsage = "; NAME=VALUE is for one model"
 // for one.
 type perModel struct {
 	all string
-	one map[string]string // values of models that have not asked for theirs yet
+	one map[string]string // values that of has not returned yet
 }
 
 func (p *perModel) String() string { return p.all }
 
-// Set takes a value.
+// Set parses VALUE or NAME=VALUE.
 func (p *perModel) Set(v string) error {
 	name, value, ok := strings.Cut(v, "=")
 	if !ok {
@@ -35,7 +35,7 @@ func (p *perModel) Set(v string) error {
 	return nil
 }
 
-// of returns the value for a model, under its name or an alias.
+// of returns the value for a model, under its name or an alias. Without a value it returns without.
 func (p *perModel) of(m *serve.Model, without string) string {
 	for _, name := range namesOf(m) {
 		if v, ok := p.one[name]; ok {
@@ -49,8 +49,8 @@ func (p *perModel) of(m *serve.Model, without string) string {
 	return without
 }
 
-// where is of for a flag that applies to some kinds of models: other models do not get the value
-// for all.
+// where is like of, for a flag that applies only to some kinds of models: the value for all models
+// does not count for a model to which it does not apply.
 func (p *perModel) where(applies bool, m *serve.Model, without string) string {
 	if applies {
 		return p.of(m, without)
@@ -59,7 +59,7 @@ func (p *perModel) where(applies bool, m *serve.Model, without string) string {
 	return own.of(m, without)
 }
 
-// unused returns a name that is not the name of a model, or "".
+// unused returns a name in the flag that is not the name of a model, or "".
 func (p *perModel) unused() string {
 	for _, name := range slices.Sorted(maps.Keys(p.one)) {
 		return name

@@ -1,4 +1,4 @@
-// avoformer prepare: packed weights for other processes.
+// This file has the command prepare, which writes packed weights for other processes.
 
 package main
 
@@ -14,8 +14,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// prepare opens a model and its tokenizer, which writes packed weights and tables unless they are
-// there.
+// prepare opens a model and its tokenizer. Opening writes packed weights and tables unless the
+// files exist.
 func prepare(a *app, args []string) error {
 	f := a.flags("prepare")
 	d := f.decoderOn(new(int))
@@ -26,7 +26,7 @@ func prepare(a *app, args []string) error {
 		return err
 	}
 	if a.ready == "" {
-		return usagef("-ready, or AVOFORMER_READY, names no folder for packed weights")
+		return usagef("no folder for packed weights: give -ready or set AVOFORMER_READY")
 	}
 	o, err := d.options()
 	if err != nil {
@@ -39,7 +39,7 @@ func prepare(a *app, args []string) error {
 	case err != nil:
 		return err
 	case m.Ready == nil:
-		return fmt.Errorf("%s: its files have no times, by which packed weights are found again", rest[0])
+		return fmt.Errorf("%s: its files have no times, which are needed to find packed weights again", rest[0])
 	}
 	if m.Ready.Err != nil {
 		return m.Ready.Err
@@ -56,8 +56,8 @@ func prepare(a *app, args []string) error {
 	return err
 }
 
-// prepareTokenizer opens the tokenizer of a model, which writes its tables unless they are there. A
-// model may have none.
+// prepareTokenizer opens the tokenizer of a model, which writes its tables unless the file exists.
+// A model may have no tokenizer.
 func prepareTokenizer(a *app, dir string, o tokenizer.Opening) {
 	t, err := tokenizerOf(dir, o)
 	if err != nil {

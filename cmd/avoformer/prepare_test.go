@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPrepare: packed weights that prepare keeps are those of other commands, list shows them, and
-// rm removes them.
+// TestPrepare: other commands use the packed weights that prepare writes, list shows them, and rm
+// removes them.
 func TestPrepare(t *testing.T) {
 	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
@@ -23,7 +23,7 @@ func TestPrepare(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ready")
 	t.Setenv("AVOFORMER_READY", dir)
 	var all sync.WaitGroup
-	for range 3 { // processes at the same time
+	for range 3 { // three processes at the same time
 		all.Go(func() {
 			out, err := exec.Command(os.Args[0], "prepare", "-weights", "int8", testdata+"embed").CombinedOutput()
 			if err != nil || !strings.HasPrefix(string(out), dir) || strings.Count(string(out), "\n") != 1 {

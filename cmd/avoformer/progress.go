@@ -1,4 +1,4 @@
-// Progress on a terminal.
+// This file shows progress on a terminal.
 
 package main
 
@@ -12,12 +12,13 @@ import (
 type progress struct {
 	w          io.Writer // nil: show nothing
 	start, own time.Time
-	began      int // lines of an earlier run
+	began      int // the number of lines that an earlier run did
 	size       int64
 	told       bool
 }
 
-// newProgress returns the progress of reading a file of size bytes; 0: unknown.
+// newProgress returns the progress of reading a file of size bytes. 0 means that the size is
+// unknown.
 func (a *app) newProgress(size int64) *progress {
 	p := &progress{start: time.Now(), size: size}
 	if !a.silent && isTerminal(a.err) {
@@ -26,13 +27,13 @@ func (a *app) newProgress(size int64) *progress {
 	return p
 }
 
-// hide shows nothing from now on, since it would mix with the output.
+// hide stops showing progress, which would mix with the output.
 func (p *progress) hide() { p.w = nil }
 
 // resumed sets the number of lines that an earlier run did.
 func (p *progress) resumed(lines int) { p.began, p.start = lines, time.Now() }
 
-// tell shows the progress after so many lines and bytes.
+// tell shows the progress after a number of lines and bytes.
 func (p *progress) tell(lines int, bytes int64) {
 	p.show(func(w io.Writer) {
 		rate := float64(lines-p.began) / time.Since(p.start).Seconds()
@@ -44,7 +45,7 @@ func (p *progress) tell(lines int, bytes int64) {
 	})
 }
 
-// show shows what print writes, at most five times a second.
+// show shows the output of print, at most five times a second.
 func (p *progress) show(print func(w io.Writer)) {
 	now := time.Now()
 	if p.w == nil || now.Sub(p.own) < 200*time.Millisecond {
@@ -55,7 +56,7 @@ func (p *progress) show(print func(w io.Writer)) {
 	print(p.w)
 }
 
-// done clears the line.
+// done clears the line of progress.
 func (p *progress) done() {
 	if p.told {
 		fmt.Fprint(p.w, "\r\033[K")

@@ -18,7 +18,7 @@ func TestProgress(t *testing.T) {
 		p.resumed(100)
 		p.start = time.Now().Add(-10 * time.Second)
 		p.tell(600, 600)
-		p.tell(601, 601) // too soon
+		p.tell(601, 601) // too soon after the last call to be shown
 		if out.String() != want {
 			t.Errorf("%q, want %q", &out, want)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// avoformer pull: models from the Hugging Face hub.
+// This file has the command pull, which downloads models from the Hugging Face hub.
 
-// pull brings a model into the cache, and prints its folder.
+// pull downloads a model to the cache, and prints its folder.
 func pull(a *app, args []string) error {
 	f := a.flags("pull")
 	files := f.String("files", "", "download only the files that match a `pattern`, such as '*.gguf' or 'onnx/*'")

@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// TestPull brings a model from a server that speaks the hub's API, by its own command and as DIR.
+// TestPull downloads a model from a server with the hub's API, by the command pull and as DIR of
+// another command.
 func TestPull(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	folder := "../../text/testdata/embed"
@@ -78,7 +79,7 @@ func TestPull(t *testing.T) {
 		}
 	}
 	if _, errs, code := call("", "pull", "-offline", "org/none"); code != exitFailed || !strings.Contains(errs, "not in the cache") {
-		t.Errorf("pull -offline of what the cache lacks: %d, %q", code, errs)
+		t.Errorf("pull -offline of a model that the cache lacks: %d, %q", code, errs)
 	}
 	down.Store(false)
 	for _, c := range []struct {

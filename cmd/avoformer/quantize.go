@@ -1,4 +1,4 @@
-// avoformer quantize: a GGUF file with weights of fewer bits.
+// This file has the command quantize, which writes a GGUF file with weights of fewer bits.
 
 package main
 
@@ -15,7 +15,8 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// quantize writes a GGUF file in another format. The output gets its name only when it is complete.
+// quantize writes a GGUF file in another format. It renames the output to its name when it is
+// complete.
 func quantize(a *app, args []string) error {
 	f := a.flags("quantize")
 	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks such as q8_0, q4_k, q4_0; then, after commas, PATTERN=FORMAT for weights "+
@@ -38,10 +39,10 @@ func quantize(a *app, args []string) error {
 	if info, err := os.Stat(args[0]); err != nil {
 		return err
 	} else if info.IsDir() {
-		return fmt.Errorf("%s is a folder: quantize takes a GGUF file", args[0])
+		return fmt.Errorf("%s is a folder: want a GGUF file", args[0])
 	}
 	if _, err := os.Lstat(*out); !errors.Is(err, fs.ErrNotExist) && !*overwrite {
-		return errors.Join(fmt.Errorf("%s is there already; -f replaces it", *out), err)
+		return errors.Join(fmt.Errorf("%s already exists; -f replaces it", *out), err)
 	}
 	err = regular.Create(*out, func(w *os.File) error {
 		o := models.Options{WeightFormat: format, WeightFormats: formats, Importance: *importance, Warn: a.warn}

@@ -12,7 +12,7 @@ func TestQuantize(t *testing.T) {
 	const file = "../../models/testdata/gguf/llama/f32.gguf"
 	dir := t.TempDir()
 	out, importance := filepath.Join(dir, "small.gguf"), filepath.Join(t.TempDir(), "imatrix.dat")
-	// One weight, "output.weight", with one call and the importance of its 32 columns.
+	// The file has one weight, "output.weight", with one call and the importance of its 32 columns.
 	older := append([]byte("\x01\x00\x00\x00\x0d\x00\x00\x00output.weight\x01\x00\x00\x00\x20\x00\x00\x00"), bytes.Repeat([]byte("\x00\x00\x80\x3f"), 32)...)
 	if err := os.WriteFile(importance, older, 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// avoformer read: images of pages as Markdown.
+// This file has the command read, which prints images of pages as Markdown.
 
 package main
 
@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// mostOfPage is the usual limit for the tokens of a page, which the model's context limits as well.
+// mostOfPage is the usual limit for the tokens of a page. The model's context is another limit.
 const mostOfPage = 8192
 
 func readPages(a *app, args []string) error {
@@ -68,10 +68,11 @@ func readFile(name string) ([]byte, error) {
 	return regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
 }
 
-// pageFiles are the ends of names of images.
+// pageFiles are the extensions of image files.
 var pageFiles = []string{".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"}
 
-// pagesOf returns the files of pages: those that are named, and the images in folders, by name.
+// pagesOf returns the files of pages: the named files, and the images in named folders, sorted by
+// name.
 func pagesOf(names []string) (pages []string, err error) {
 	for _, name := range names {
 		if strings.EqualFold(filepath.Ext(name), ".pdf") {

@@ -15,14 +15,14 @@ import (
 
 const pageModel = "../../text/examples/models/page" // reads pages of letters in a grid
 
-// glyphs are some of the letters of scripts/tiny/pages.py, in rows of 5.
+// glyphs has some of the letters in scripts/tiny/pages.py, as rows of 5 pixels.
 var glyphs = map[rune]string{
 	'A': ".###. #...# #...# ##### #...# #...# #...#", 'B': "####. #...# #...# ####. #...# #...# ####.", 'C': ".###. #...# #.... #.... #.... #...# .###.",
 	'E': "##### #.... #.... ####. #.... #.... #####", 'X': "#...# #...# .#.#. ..#.. .#.#. #...# #...#", '0': ".###. #...# #..## #.#.# ##..# #...# .###.",
 	'7': "##### ....# ...#. ..#.. ..#.. ..#.. ..#..", '9': ".###. #...# #...# .#### ....# ...#. .##..",
 }
 
-// drawPage writes an image with lines of letters, which are twice as large as their glyphs.
+// drawPage writes an image with lines of letters, which are twice as large as the glyphs.
 func drawPage(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	const cell = 16
@@ -48,7 +48,7 @@ func drawPage(t *testing.T, name string, lines ...string) {
 	tftest.NoError(t, png.Encode(f, m))
 }
 
-// TestRead: pages become Markdown, one by one and in a folder.
+// TestRead: pages become Markdown, as single files and in a folder.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,7 +78,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRefused: what is not a page, and what reads none, are errors that say what to do.
+// TestReadRefused: files that are not pages, and models that do not read pages, are errors that say
+// what to do.
 func TestReadRefused(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestServeReplicas serves an embedder and a generator with replicas, which metrics list, and ends
-// when it is told to.
+// TestServeReplicas serves an embedder and a generator with replicas, which the metrics list, and
+// ends on SIGTERM.
 func TestServeReplicas(t *testing.T) {
 	s := startServer(t, "-replicas", "node", "-copy-weights", testdata+"embed", testdata+"generate")
 	for path, body := range map[string]string{"/v1/embeddings": `{"model":"embed","input":"hello"}`, "/v1/completions": `{"model":"generate","prompt":"hello","max_tokens":2}`} {
@@ -45,8 +45,8 @@ func TestServeReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasFlag: vectors are the same with a replica, and a value that is not a number of
-// replicas is refused.
+// TestReplicasFlag: vectors are the same with a replica, and a value that is neither a number nor
+// node is refused.
 func TestReplicasFlag(t *testing.T) {
 	_, want, _ := call(t, "hello world\n", "embed", testdata+"embed")
 	if code, got, stderr := call(t, "hello world\n", "embed", "-replicas", "1", testdata+"embed"); code != exitOK || got != want {

@@ -1,10 +1,10 @@
-// Output that survives an interruption.
+// This file writes output that survives an interruption.
 //
-// During a run, the output is OUT.part, which the run locks. OUT.part.json holds how many lines of
-// the input are in it, and from which model. Both are synced to disk chunk by chunk. A run that
-// finds them continues after the last complete chunk, and at the end OUT.part becomes OUT. Chunks
-// begin at the same lines in every run, so a run that was interrupted and completed writes the same
-// bytes as one that was not. With -f a run starts over.
+// During a run, the output is OUT.part, which the run locks. OUT.part.json holds the number of
+// input lines whose results are in OUT.part, and identifies the model. Both are synced to disk
+// chunk by chunk. A run that finds them continues after the last complete chunk, and at the end
+// OUT.part becomes OUT. Chunks begin at the same lines in every run, so an interrupted run that is
+// completed writes the same bytes as a run without an interruption. With -f a run starts over.
 
 package main
 
@@ -26,18 +26,18 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// job identifies the work of a run: a run continues only the output that the same job began.
+// job identifies the work of a run: a run continues only output that a run with the same job began.
 type job struct {
 	Work        string `json:"job"`         // the model's folder and the flags
-	Fingerprint string `json:"fingerprint"` // the model's
+	Fingerprint string `json:"fingerprint"` // the model's fingerprint
 }
 
-// state is OUT.part.json.
+// state is the contents of OUT.part.json.
 type state struct {
 	job
-	Replace bool   `json:"replace,omitempty"` // OUT existed, and the run was to replace it
-	Lines   int    `json:"lines"`             // of the input that are in the output
-	Bytes   int64  `json:"bytes"`             // of the output
+	Replace bool   `json:"replace,omitempty"` // OUT existed, and the run will replace it
+	Lines   int    `json:"lines"`             // the number of input lines whose results are in the output
+	Bytes   int64  `json:"bytes"`             // the length of the output
 	Input   string `json:"input"`             // digest of these lines
 }
 
@@ -46,15 +46,15 @@ type resumable struct {
 	path string
 	file *os.File
 	state
-	digest hash.Hash // of the lines done
+	digest hash.Hash // digest of the lines that are done
 }
 
 func (b *resumable) part() string      { return b.path + ".part" }
 func (b *resumable) stateFile() string { return b.path + ".part.json" }
 
-// openResumable begins the output, or continues the output that the same job began. With overwrite
-// it starts over, and replaces a complete output. It never writes to a file in read, the files that
-// are read.
+// openResumable begins the output, or continues output that a run with the same job began. With
+// overwrite it starts over, and later replaces a complete output. It never writes to a file in
+// read, which lists the files that the run reads.
 func openResumable(path string, job job, read map[string]os.FileInfo, overwrite bool) (*resumable, error) {
 	b := &resumable{path: path, state: state{job: job, Replace: overwrite}, digest: sha256.New()}
 	if err := b.apart(read); err != nil {
@@ -73,19 +73,20 @@ func openResumable(path string, job job, read map[string]os.FileInfo, overwrite 
 	return b, nil
 }
 
-// apart returns an error if a file that is written is also read, even under another name.
+// apart returns an error if the run would write to a file that it also reads, even under another
+// name.
 func (b *resumable) apart(read map[string]os.FileInfo) error {
 	for _, path := range []string{b.path, b.part(), b.stateFile(), b.newState()} {
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // it is not there
+			continue // it does not exist
 		}
 		if path == b.path && !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a regular file", path)
 		}
 		for name, other := range read {
 			if os.SameFile(info, other) {
-				return fmt.Errorf("the output would overwrite what is read: %s is %s", path, name)
+				return fmt.Errorf("the output would overwrite an input: %s is %s", path, name)
 			}
 		}
 	}
@@ -130,7 +131,7 @@ func (b *resumable) begin(overwrite bool) error {
 	data, err := os.ReadFile(b.stateFile())
 	switch {
 	case overwrite:
-		// Without its state, the content of OUT.part no longer counts.
+		// OUT.part is not valid without its state, so the state is removed first.
 		if err = os.Remove(b.stateFile()); err == nil {
 			err = b.syncFolder()
 		}
@@ -158,13 +159,13 @@ func (b *resumable) begin(overwrite bool) error {
 func (b *resumable) resume(data []byte, exists bool) error {
 	var s state
 	if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
-		return fmt.Errorf("%s: not what this program wrote; -f starts over", b.stateFile())
+		return fmt.Errorf("%s: not a file of this program; -f starts over", b.stateFile())
 	}
 	if exists && !s.Replace {
 		return fmt.Errorf("%s exists; -f replaces it", b.path)
 	}
 	if s.Work != b.Work {
-		return fmt.Errorf("%s is of another model or other flags; -f starts over", b.part())
+		return fmt.Errorf("%s was made with another model or other flags; -f starts over", b.part())
 	}
 	if differs := fingerprint.Difference(s.Fingerprint, b.Fingerprint); differs != "" {
 		return fmt.Errorf("%s: %s; -f starts over", b.part(), differs)
@@ -200,13 +201,13 @@ func (b *resumable) skip(in *lines) error {
 		b.seen(line)
 	}
 	if b.Lines > 0 && b.sum() != b.Input {
-		return fmt.Errorf("the first %d lines of the input are others than before; -f starts over", b.Lines)
+		return fmt.Errorf("the first %d lines of the input have changed; -f starts over", b.Lines)
 	}
 	return nil
 }
 
-// write appends a chunk of some lines. The state reaches the disk after the data, so it never
-// counts lines that are missing.
+// write appends a chunk with the results of some lines. The state is synced after the data, so it
+// never counts lines that are missing.
 func (b *resumable) write(data []byte, lines int) error {
 	if _, err := b.file.Write(data); err != nil {
 		return err
@@ -232,7 +233,7 @@ func (b *resumable) write(data []byte, lines int) error {
 
 func (b *resumable) newState() string { return b.stateFile() + ".new" }
 
-// finish completes the output, and overwrites its beginning with header.
+// finish completes the output, and overwrites the beginning of the file with header.
 func (b *resumable) finish(header []byte) error {
 	if _, err := b.file.WriteAt(header, 0); err != nil {
 		return err
@@ -253,13 +254,13 @@ func (b *resumable) finish(header []byte) error {
 	return errors.Join(b.syncFolder(), b.close())
 }
 
-// drop removes OUT.part, which has no complete chunk.
+// drop removes OUT.part, which has no complete chunk yet.
 func (b *resumable) drop() {
 	b.letGo()
 	_ = os.Remove(b.part())
 }
 
-// close releases the lock. It may be called again.
+// close releases the lock. It may be called several times.
 func (b *resumable) close() error {
 	if err := b.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -268,7 +269,7 @@ func (b *resumable) close() error {
 }
 
 // letGo closes OUT.part on systems that cannot rename or remove an open file. On all other systems
-// the process keeps the lock until the file has its name.
+// the process keeps the lock until the file has its final name.
 func (b *resumable) letGo() {
 	if runtime.GOOS == "windows" {
 		b.file.Close()
@@ -291,7 +292,8 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncFolder syncs new and removed names to disk, on systems and file systems that support this.
+// syncFolder syncs the names in the folder to disk after files were created or removed, if the
+// system and the file system support this.
 func (b *resumable) syncFolder() error {
 	if runtime.GOOS == "windows" {
 		return nil

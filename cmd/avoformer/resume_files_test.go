@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// begun starts a run that gets lines and waits for more; it returns once some chunks are in
-// OUT.part. The process is killed at the test's end, if not before.
+// begun starts a run that reads lines and waits for more. It returns when some chunks are in
+// OUT.part. The process is killed at the test's end, unless it has ended before.
 func begun(t *testing.T, lines []byte, output string, chunks int, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(os.Args[0], append([]string{"embed", args[0], "-o", output}, args[1:]...)...)
@@ -32,13 +32,13 @@ func begun(t *testing.T, lines []byte, output string, chunks int, args ...string
 	go func() { _, _ = stdin.Write(lines) }()
 	for deadline := time.Now().Add(time.Minute); linesDone(t, output) < chunks*chunkLines; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the run does not come on")
+			t.Fatal("the run makes no progress")
 		}
 	}
 	return c
 }
 
-// kill ends a process as kill -9 does.
+// kill ends a process like kill -9.
 func kill(c *exec.Cmd) {
 	if c.ProcessState == nil {
 		_ = c.Process.Kill()
@@ -46,7 +46,7 @@ func kill(c *exec.Cmd) {
 	}
 }
 
-// someLines returns the content of writeTexts.
+// someLines returns n lines that writeTexts has written.
 func someLines(t *testing.T, n int) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "texts.txt")
@@ -58,8 +58,8 @@ func someLines(t *testing.T, n int) []byte {
 	return data
 }
 
-// TestStartOver: -f does not continue with what a killed run of the same job left, and a run
-// without -f does, also after one with -f that was to replace an output.
+// TestStartOver: with -f a run does not continue the output of a killed run of the same job.
+// Without -f it does, even if the killed run had -f and was going to replace an output.
 func TestStartOver(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.f32")
 	texts := someLines(t, 3*chunkLines)
@@ -78,11 +78,11 @@ func TestStartOver(t *testing.T) {
 		t.Errorf("an unfinished run has changed the output: %q, %v", got, err)
 	}
 	other := someLines(t, 2*chunkLines)
-	other[0] ^= 1 // which a run that goes on refuses
-	if code, stderr := embedIt(other); code != exitFailed || !strings.Contains(stderr, "others than before") {
+	other[0] ^= 1 // a run that continues refuses the change
+	if code, stderr := embedIt(other); code != exitFailed || !strings.Contains(stderr, "have changed") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
-	if code, stderr := embedIt(texts); code != exitOK { // goes on, and replaces what -f was to replace
+	if code, stderr := embedIt(texts); code != exitOK { // continues, and replaces the output that -f was going to replace
 		t.Fatalf("exit code %d, %q", code, stderr)
 	}
 	whole, err := os.ReadFile(output)
@@ -94,15 +94,15 @@ func TestStartOver(t *testing.T) {
 		t.Fatalf("exit code %d, %q", code, stderr)
 	}
 	if got, err := os.ReadFile(output); err != nil || len(got) != 2*chunkLines*128 || bytes.Equal(got[:128], whole[:128]) {
-		t.Errorf("%d bytes, %v, want those of other lines", len(got), err)
+		t.Errorf("%d bytes, %v, want the vectors of the other lines", len(got), err)
 	}
 	if left, err := filepath.Glob(output + ".*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
-// TestChangedModel: a run does not continue with what a model made whose files have changed since,
-// in size or not.
+// TestChangedModel: a run does not continue with output of a model whose files have changed since,
+// whether their sizes have changed or not.
 func TestChangedModel(t *testing.T) {
 	texts := someLines(t, 2*chunkLines)
 	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json"} {
@@ -149,8 +149,8 @@ func TestChangedModel(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses: while one process writes an output, no other process does, whatever its flags.
-// Once the first is killed, another one continues.
+// TestTwoProcesses: while one process writes an output, no other process does, for any flags. After
+// the first one is killed, another one continues.
 func TestTwoProcesses(t *testing.T) {
 	switch runtime.GOOS {
 	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "windows":
@@ -178,7 +178,7 @@ func TestTwoProcesses(t *testing.T) {
 }
 
 // TestManyAtOnce: of many runs with one output, started at the same time, only one writes at a
-// time: the output at the end is that of one run.
+// time. The final output is that of a single run.
 func TestManyAtOnce(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.f32")
 	texts := [2][]byte{someLines(t, chunkLines+7), bytes.Repeat([]byte("a\n"), 2*chunkLines)}
@@ -216,7 +216,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestOwnInput: an output never overwrites a file that it is made from, whatever its name.
+// TestOwnInput: an output never overwrites a file that it is made from, for any name of the output.
 func TestOwnInput(t *testing.T) {
 	dir, model := t.TempDir(), t.TempDir()
 	if err := os.CopyFS(model, os.DirFS(testdata+"embed")); err != nil {
@@ -230,7 +230,7 @@ func TestOwnInput(t *testing.T) {
 	}
 	outputs := []string{input, dir + "/./x.jsonl"}
 	for path, link := range map[string]func(string, string) error{hard: os.Link, soft: os.Symlink} {
-		if link(input, path) == nil { // not on every file system
+		if link(input, path) == nil { // some file systems have no links
 			outputs = append(outputs, path)
 		}
 	}
@@ -245,7 +245,7 @@ func TestOwnInput(t *testing.T) {
 	for _, output := range outputs {
 		for _, more := range [][]string{nil, {"-f"}} {
 			args := append([]string{"embed", model, input, "-o", output}, more...)
-			if code, _, stderr := call(t, "", args...); code != exitFailed || !strings.Contains(stderr, "would overwrite what is read") {
+			if code, _, stderr := call(t, "", args...); code != exitFailed || !strings.Contains(stderr, "would overwrite an input") {
 				t.Errorf("%q: exit code %d, %q", args, code, stderr)
 			}
 		}
@@ -272,7 +272,8 @@ func TestOwnInput(t *testing.T) {
 }
 
 // TestSynced: data is on the disk before the record that counts it. The test observes each call
-// that waits for the disk, with the size of the output or the list of files in the folder.
+// that waits for the disk. With each call it records the size of the output or the list of files in
+// the folder.
 func TestSynced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("folders are not synced there")
@@ -314,15 +315,15 @@ func TestSynced(t *testing.T) {
 		fmt.Sprint("out.f32.part ", (chunkLines+1)*128), ". out.f32 out.f32.part.json", ". out.f32",
 	}
 	if !slices.Equal(order, want) {
-		t.Errorf("to the disk went %q, want %q", order, want)
+		t.Errorf("synced %q, want %q", order, want)
 	}
-	// With -f the state of the run before goes first.
+	// With -f the state of the previous run is removed first.
 	kill(begun(t, someLines(t, 2*chunkLines), output, 1, testdata+"embed", "-f"))
 	order = nil
 	if code, _, stderr := call(t, "a\n", "embed", testdata+"embed", "-o", output, "-f"); code != exitOK {
 		t.Fatal(stderr)
 	}
 	if len(order) == 0 || order[0] != ". out.f32 out.f32.part" {
-		t.Errorf("to the disk went %q, want the folder without the state first", order)
+		t.Errorf("synced %q, want the folder without the state first", order)
 	}
 }

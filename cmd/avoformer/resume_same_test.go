@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// brokenOff leaves an output with two finished chunks, and returns the input with which a run must
-// continue.
+// brokenOff leaves an output with two complete chunks, and returns the input for a run that
+// continues.
 func brokenOff(t *testing.T, output string, flags ...string) string {
 	t.Helper()
 	texts := filepath.Join(t.TempDir(), "texts.txt")
@@ -27,8 +27,8 @@ func brokenOff(t *testing.T, output string, flags ...string) string {
 	return string(data)
 }
 
-// TestResumeCutsOff: bytes in the output after the last finished chunk are removed, even if there
-// are more of them than the run still has to write.
+// TestResumeCutsOff: bytes in the output after the last complete chunk are removed, even if they
+// are longer than the output that the run still has to write.
 func TestResumeCutsOff(t *testing.T) {
 	dir := t.TempDir()
 	for _, format := range []string{"jsonl", "npy"} {
@@ -50,7 +50,7 @@ func TestResumeCutsOff(t *testing.T) {
 	}
 }
 
-// TestResumeOtherFlags does not continue with flags that make other vectors or other lines.
+// TestResumeOtherFlags: a run does not continue with flags that change the vectors or the lines.
 func TestResumeOtherFlags(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.jsonl")
 	data := brokenOff(t, output)
@@ -62,7 +62,7 @@ func TestResumeOtherFlags(t *testing.T) {
 			t.Errorf("%v: exit code %d, %q", flags, code, stderr)
 		}
 	}
-	for _, long := range [][]string{nil, {"-split", "0"}} { // in place of -refuse
+	for _, long := range [][]string{nil, {"-split", "0"}} { // flags that replace -refuse
 		args := append([]string{"embed", testdata + "embed", "-o", output}, long...)
 		if code, _, stderr := call(t, data, args...); code != exitFailed || !strings.Contains(stderr, "other flags") {
 			t.Errorf("%v without -refuse: exit code %d, %q", long, code, stderr)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// writeTexts writes n lines of some words.
+// writeTexts writes n lines, each with some words.
 func writeTexts(t testing.TB, file string, n int) {
 	t.Helper()
 	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to Paris attention Straße 東京 😀 unaffordable")
@@ -33,8 +33,8 @@ func writeTexts(t testing.TB, file string, n int) {
 	}
 }
 
-// TestResume interrupts and kills runs and starts them again: the output is that of a run without
-// interruptions. A run gets some lines, and ends when a chunk of them is done.
+// TestResume interrupts and kills runs and starts them again. The output is that of a run without
+// interruptions. Each run reads some lines, and ends when a chunk of them is done.
 func TestResume(t *testing.T) {
 	const chunks = 10
 	dir := t.TempDir()
@@ -69,8 +69,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// breakOff starts a run that waits for more than the input, ends it when some chunks are done, and
-// returns how many are.
+// breakOff starts a run that waits for more input, ends it when some chunks are done, and returns
+// the number of chunks that are done.
 func breakOff(t *testing.T, input []byte, output string, chunks int, interrupt bool) int {
 	t.Helper()
 	c := exec.Command(os.Args[0], "embed", testdata+"embed", "-o", output)
@@ -128,7 +128,7 @@ func linesDone(t *testing.T, output string) int {
 	return s.Lines
 }
 
-// halfChunk adds what a run leaves that is killed while it writes.
+// halfChunk adds the bytes that a run leaves if it is killed while it writes.
 func halfChunk(t *testing.T, part string) {
 	t.Helper()
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_APPEND, 0)
@@ -156,12 +156,13 @@ func compareFiles(t *testing.T, got, want string) {
 	}
 }
 
-// TestResumeRefused does not continue with what does not belong together.
+// TestResumeRefused: a run does not continue if the input, the output and its state do not belong
+// together.
 func TestResumeRefused(t *testing.T) {
 	dir := t.TempDir()
 	input, output := filepath.Join(dir, "texts.txt"), filepath.Join(dir, "out.jsonl")
 	writeTexts(t, input, 3*chunkLines)
-	// A run that fails in its last chunk.
+	// This run fails in its last chunk.
 	data, err := os.ReadFile(input)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func TestResumeRefused(t *testing.T) {
 		more []string
 		want string
 	}{
-		"other input":   {other, nil, "others than before"},
+		"other input":   {other, nil, "have changed"},
 		"shorter input": {data[:len(data)/2], nil, "are done"},
 		"other flags":   {data, []string{"-dim", "8"}, "other flags"},
 	} {

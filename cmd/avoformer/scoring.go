@@ -1,4 +1,5 @@
-// Labels and scores of texts: flags, and the effect of -weights on scores.
+// This file has the flags for labels and scores of texts, and measures the effect of -weights on
+// scores.
 
 package main
 
@@ -25,7 +26,7 @@ func (f *flags) scoring(what string) scoringFlags {
 		f.json(what + ": weights, texts, mean, most, index, same_label"), f.adapters()}
 }
 
-// options returns the options of the pipeline, and the same with weights in float32.
+// options returns the options of the pipeline, and the same options with weights in float32.
 func (s scoringFlags) options() (o, without text.Options, err error) {
 	without.Threads = *s.threads
 	if without.Model.Adapters, err = s.adapters.list(); err != nil {
@@ -85,6 +86,6 @@ func (a *app) checkScores(in *lines, flags scoringFlags, score, exact scoring) e
 	if n > in.N {
 		labels = fmt.Sprintf("; the best label is the same for %d", same)
 	}
-	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", *flags.weights, in.N, sum/float64(n), most, worst, labels)
+	_, err = fmt.Fprintf(a.out, "%s compared with f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", *flags.weights, in.N, sum/float64(n), most, worst, labels)
 	return err
 }

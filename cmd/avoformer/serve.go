@@ -1,4 +1,4 @@
-// avoformer serve: models over HTTP.
+// This file has the command serve, which serves models over HTTP.
 
 package main
 
@@ -45,8 +45,8 @@ type serving struct {
 	pause, grace        time.Duration
 	logRequests, asJSON bool
 	adapters            *adapters
-	named               []string // adapters
-	processors          int      // for the models
+	named               []string // the values of -named-adapter
+	processors          int      // the number of processors for the models
 }
 
 func serveModels(a *app, args []string) error {
@@ -83,8 +83,8 @@ func serveModels(a *app, args []string) error {
 	if err != nil {
 		return cmp.Or(errors.Unwrap(err), err) // without "serve: ", which the command prints already
 	}
-	// One thread more than compute, so that the server can answer connections and refuse requests
-	// while the other threads are busy.
+	// Go may use one thread more than the models, so that the server can answer connections and
+	// refuse requests while the other threads are busy.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.processors + 1))
 	l, err := net.Listen("tcp", s.addr)
 	if err != nil {
@@ -103,7 +103,7 @@ func serveModels(a *app, args []string) error {
 			return
 		}
 		a.tell("%s://%s serves %s, ready after %.2f s%s", scheme, l.Addr(), strings.Join(server.Models(), ", "), time.Since(began).Seconds(), memoryLine(server.Memory()))
-		debug.FreeOSMemory() // what opening needed besides the models
+		debug.FreeOSMemory() // frees the memory that only opening needed
 	}()
 	drained, err := server.Serve(ctx, l, listening)
 	if cause := context.Cause(ctx); cause != nil && a.ctx.Err() == nil {
@@ -212,7 +212,7 @@ func namedModel(v string) (serve.Model, error) {
 func (s *serving) plan(a *app, dirs []string) error {
 	for _, dir := range dirs {
 		m := serve.Model{Dir: dir}
-		if _, err := os.Stat(dir); err != nil && strings.Contains(dir, "=") && !strings.HasPrefix(dir, hub.Scheme) { // NAME=DIR, which other servers accept
+		if _, err := os.Stat(dir); err != nil && strings.Contains(dir, "=") && !strings.HasPrefix(dir, hub.Scheme) { // NAME=DIR, a form that other servers accept
 			if m, err = namedModel(dir); err != nil {
 				return usagef("%v", err)
 			}
@@ -223,7 +223,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	case len(s.models) == 0:
 		return usagef("no model to serve; avoformer serve [flags] DIR...")
 	case (s.cert == "") != (s.key == ""):
-		return usagef("-tls-cert and -tls-key belong together")
+		return usagef("-tls-cert and -tls-key need each other")
 	}
 	list, err := s.adapters.list()
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	return s.readKeys()
 }
 
-// nameAdapters adds the adapters to models that stay separate from their weights.
+// nameAdapters adds the named adapters to the models. They stay separate from the models' weights.
 func (s *serving) nameAdapters(a *app) error {
 	for _, v := range s.named {
 		full, value, _ := strings.Cut(v, "=")
@@ -280,7 +280,7 @@ func (s *serving) nameAdapters(a *app) error {
 	return nil
 }
 
-// planModel completes a model's options, which begin with the options of all models.
+// planModel completes a model's options. o has the options that all models share.
 func (s *serving) planModel(a *app, m *serve.Model, o text.Options) (err error) {
 	if err := setWeights(&o.Model, s.weights.of(m, stored)); err != nil {
 		return err
@@ -340,8 +340,8 @@ func (s *serving) planModel(a *app, m *serve.Model, o text.Options) (err error) 
 	return nil
 }
 
-// openedAs returns the kind of a model's pipeline, or "" if it is not known. Adding the model then
-// fails.
+// openedAs returns the kind of a model's pipeline, or "" if it is not known. In that case, adding
+// the model fails later.
 func openedAs(m *serve.Model) text.Kind {
 	if m.Kind != "" {
 		return m.Kind
@@ -350,7 +350,7 @@ func openedAs(m *serve.Model) text.Kind {
 	return kind
 }
 
-// readKeys reads API keys from the file, or else from the environment.
+// readKeys reads API keys from the file or, if there is no file, from the environment.
 func (s *serving) readKeys() error {
 	if s.keyFile != "" {
 		data, err := os.ReadFile(s.keyFile)
@@ -373,7 +373,8 @@ func (s *serving) logger(a *app) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, nil))
 }
 
-// tls returns nil if there is no certificate. It reads the files again on SIGHUP until ctx ends.
+// tls returns nil if there is no certificate. Otherwise it reads the files again on SIGHUP until
+// ctx ends.
 func (s *serving) tls(ctx context.Context, log *slog.Logger) (*tls.Config, error) {
 	if s.cert == "" {
 		return nil, nil
@@ -384,7 +385,7 @@ func (s *serving) tls(ctx context.Context, log *slog.Logger) (*tls.Config, error
 	}
 	onHangup(ctx, func() {
 		if err := c.Reload(); err != nil {
-			log.Error("the certificate stays what it was", "error", err)
+			log.Error("the certificate was not replaced", "error", err)
 		} else {
 			log.Info("certificate read again", "file", s.cert)
 		}

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-// Servers that end while they have much to do.
+// This file tests servers that end while many requests run.
 
 package main
 
@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// load asks a server from many clients at a time until it is gone, each request on a connection of
-// its own.
+// load sends requests to a server from many clients at a time until the server is gone. Each
+// request has a connection of its own.
 type load struct {
 	group    sync.WaitGroup
 	mu       sync.Mutex
 	answered int
-	lost     []error // of requests that were sent and got no whole answer
+	lost     []error // errors of requests that were sent and did not get a complete answer
 }
 
 const (
@@ -42,12 +42,12 @@ func startLoad(addr string) *load {
 	return l
 }
 
-// ask sends a request, and reports whether there is still a server.
+// ask sends a request. It reports whether the server still accepts requests.
 func (l *load) ask(client *http.Client, addr string) bool {
 	resp, err := client.Post("http://"+addr+"/embed", "application/json", strings.NewReader(loadBody))
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-		return false // nobody took the connection, or the request could not be sent
+		return false // the server did not accept the connection, or the request could not be sent
 	}
 	status := 0
 	var answer []byte
@@ -70,7 +70,7 @@ func (l *load) ask(client *http.Client, addr string) bool {
 	return status != http.StatusServiceUnavailable
 }
 
-// busy waits until so many requests were answered.
+// busy waits until a number of requests have been answered.
 func (l *load) busy(t *testing.T, answered int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -85,7 +85,8 @@ func (l *load) busy(t *testing.T, answered int) {
 	}
 }
 
-// TestServeTerminatedBusy: SIGTERM while many ask: every request that was taken is answered.
+// TestServeTerminatedBusy: after SIGTERM while many requests run, every request that the server
+// accepted is answered.
 func TestServeTerminatedBusy(t *testing.T) {
 	for range 3 {
 		s := startServer(t, testdata+"embed")
@@ -98,13 +99,13 @@ func TestServeTerminatedBusy(t *testing.T) {
 			t.Errorf("exit code %d: %s", code, s.log())
 		}
 		if l.group.Wait(); len(l.lost) > 0 {
-			t.Errorf("of %d requests that were answered %d had no answer: %v", l.answered, len(l.lost), l.lost[0])
+			t.Errorf("%d requests were answered, and %d were accepted but not answered: %v", l.answered, len(l.lost), l.lost[0])
 		}
 	}
 }
 
-// TestServeKilledBusy: a server that was killed while many asked it serves at the same address
-// again.
+// TestServeKilledBusy: after a server was killed while many requests ran, a new one serves at the
+// same address.
 func TestServeKilledBusy(t *testing.T) {
 	s := startServer(t, testdata+"embed")
 	l := startLoad(s.addr)

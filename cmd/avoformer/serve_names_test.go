@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// status is that of an answer of a server, and the answer.
+// ask sends a POST with a body, or a GET without one, and returns the status and the body of the
+// answer.
 func (s *server) ask(t *testing.T, path, body string) (status int, answer string) {
 	t.Helper()
 	resp, err := http.Get("http://" + s.addr + path)
@@ -29,8 +30,9 @@ func (s *server) ask(t *testing.T, path, body string) (status int, answer string
 	return resp.StatusCode, string(data)
 }
 
-// TestServeNames: a model of the hub has its name there and the last part of it, never that of its
-// snapshot; NAME=DIR replaces DIR; flags for one model take each of its names.
+// TestServeNames: a model of the hub has two names, its name on the hub and the last part of that
+// name, but not the name of its snapshot. NAME=DIR replaces DIR. Flags for one model accept each of
+// its names.
 func TestServeNames(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	cache := filepath.Join(t.TempDir(), "hub")
@@ -87,7 +89,7 @@ func TestServeEnvironment(t *testing.T) {
 	}
 	given := startServer(t, "-max-batch", "2")
 	if status, answer := given.ask(t, "/v1/embeddings", `{"model":"one","input":["a","b"]}`); status != 200 {
-		t.Error("the command line counts first:", status, answer)
+		t.Error("the command line does not take precedence:", status, answer)
 	}
 	t.Setenv("AVOFORMER_SERVE_MAX_BATCH", "many")
 	if code, _, errs := call(t, "", "serve", testdata+"embed"); code != exitUsage || !strings.Contains(errs, `AVOFORMER_SERVE_MAX_BATCH: -max-batch "many"`) {

@@ -30,7 +30,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/machine"
 )
 
-// server is avoformer serve as a process.
+// server is a process that runs avoformer serve.
 type server struct {
 	*exec.Cmd
 	addr  string
@@ -41,13 +41,13 @@ type server struct {
 
 var servesAt = regexp.MustCompile(`://([^ ]+) serves .* ready after`)
 
-// startServer starts it and waits until it is ready.
+// startServer starts a server and waits until it is ready.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
 	return startServerAs(t, exec.Command(os.Args[0], append([]string{"serve", "-addr", "127.0.0.1:0"}, args...)...))
 }
 
-// startServerAs is startServer by a command.
+// startServerAs does the same as startServer, with a given command.
 func startServerAs(t *testing.T, c *exec.Cmd) *server {
 	t.Helper()
 	s := &server{Cmd: c, ended: make(chan error, 1)}
@@ -94,12 +94,13 @@ func (s *server) end(t *testing.T) (code int) {
 	select {
 	case <-s.ended:
 	case <-time.After(30 * time.Second):
-		t.Fatalf("it goes on: %s", s.log())
+		t.Fatalf("the server does not end: %s", s.log())
 	}
 	return s.ProcessState.ExitCode()
 }
 
-// half sends a request except for the end of its body, once the server has read the rest.
+// half sends a request with the first half of its body, after the server has begun to read the
+// body. It returns the connection and the other half.
 func half(t *testing.T, addr string) (conn net.Conn, rest string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -108,7 +109,7 @@ func half(t *testing.T, addr string) (conn net.Conn, rest string) {
 	}
 	t.Cleanup(func() { conn.Close() })
 	fmt.Fprint(conn, "POST /embed HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 14\r\n\r\n")
-	line, err := bufio.NewReader(conn).ReadString('\n') // the server reads the body from now on
+	line, err := bufio.NewReader(conn).ReadString('\n') // the server now reads the body
 	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {
 		t.Fatalf("%q, %v", line, err)
 	}
@@ -116,7 +117,8 @@ func half(t *testing.T, addr string) (conn net.Conn, rest string) {
 	return conn, `:"a"}`
 }
 
-// TestServeTerminated: SIGTERM lets requests that run be answered, and says how many did.
+// TestServeTerminated: after SIGTERM, running requests are answered, and the server prints their
+// number.
 func TestServeTerminated(t *testing.T) {
 	s := startServer(t, testdata+"embed")
 	conn, rest := half(t, s.addr)
@@ -127,7 +129,7 @@ func TestServeTerminated(t *testing.T) {
 		if c, err := net.Dial("tcp", s.addr); err != nil {
 			break
 		} else if c.Close(); time.Now().After(end) {
-			t.Fatal("it takes connections still")
+			t.Fatal("the server still accepts connections")
 		}
 	}
 	fmt.Fprint(conn, rest)
@@ -139,8 +141,8 @@ func TestServeTerminated(t *testing.T) {
 	}
 }
 
-// TestServePause: after SIGTERM requests are answered and /health answers 503 until the pause ends;
-// then the listener closes.
+// TestServePause: after SIGTERM, requests are answered and /health returns 503 until the pause
+// ends. Then the listener closes.
 func TestServePause(t *testing.T) {
 	s := startServer(t, "-pause", "2s", testdata+"embed")
 	if status, _ := s.ask(t, "/health", ""); status != 200 {
@@ -171,8 +173,8 @@ func TestServePause(t *testing.T) {
 	}
 }
 
-// TestServeLogJSON: with -log-json every line is an object, those of the start, of warnings and of
-// the end too, and so is that of an error.
+// TestServeLogJSON: with -log-json every line is an object, including lines about the start,
+// warnings, the end and errors.
 func TestServeLogJSON(t *testing.T) {
 	t.Setenv("AVOFORMER_SERVE_NOTHING", "1")
 	s := startServer(t, "-log-json", "-log", testdata+"embed", testdata+"generate")
@@ -200,7 +202,7 @@ func TestServeLogJSON(t *testing.T) {
 	}
 }
 
-// TestServeGrace: requests that are not answered in the grace time are an error.
+// TestServeGrace: serve fails if requests are not answered within the grace period.
 func TestServeGrace(t *testing.T) {
 	s := startServer(t, "-grace", "50ms", testdata+"embed")
 	half(t, s.addr)
@@ -212,8 +214,8 @@ func TestServeGrace(t *testing.T) {
 	}
 }
 
-// TestServeKilled: a server that was killed while it was asked starts again at once, at the same
-// address.
+// TestServeKilled: after a server was killed while a request ran, a new one starts at once at the
+// same address.
 func TestServeKilled(t *testing.T) {
 	s := startServer(t, testdata+"embed")
 	half(t, s.addr)
@@ -223,15 +225,15 @@ func TestServeKilled(t *testing.T) {
 	s.end(t)
 	again := startServer(t, "-addr", s.addr, testdata+"embed")
 	if again.addr != s.addr {
-		t.Errorf("it serves at %s, want %s", again.addr, s.addr)
+		t.Errorf("the server listens at %s, want %s", again.addr, s.addr)
 	}
 	if resp, err := http.Get("http://" + again.addr + "/health"); err != nil || resp.StatusCode != 200 {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
 
-// TestServeAdvice: serve advises bf16_fast for the generator with weights in BF16, once, where the
-// machine has it.
+// TestServeAdvice: serve advises bf16_fast once, for the generator with weights in BF16, if the
+// machine supports bf16_fast.
 func TestServeAdvice(t *testing.T) {
 	want := 0
 	if machine.FastBF16() != "" {
@@ -243,7 +245,7 @@ func TestServeAdvice(t *testing.T) {
 	}
 }
 
-// TestServeModels: flags for one model and for all of them.
+// TestServeModels tests flags for one model and flags for all models.
 func TestServeModels(t *testing.T) {
 	s := startServer(t, "-weights", "bf16", "-weights", "other=int8", "-threads", "embed=1", "-max-length", "8", "-long", "nick=split", "-long", "refuse", "-stride", "2",
 		"-model", "other,nick="+testdata+"embed", testdata+"embed")
@@ -276,7 +278,7 @@ func TestServeModels(t *testing.T) {
 		want string
 	}{
 		{[]string{"-weights", "nobody=int8"}, "no model has that name"}, {[]string{"-weights", "q9"}, "-weights"}, {[]string{"-threads", "embed=x"}, "want a number"},
-		{[]string{"-long", "embed=keep"}, "want cut, refuse or split"}, {[]string{"-tls-cert", "x"}, "belong together"},
+		{[]string{"-long", "embed=keep"}, "want cut, refuse or split"}, {[]string{"-tls-cert", "x"}, "need each other"},
 	} {
 		if code, _, errs := call(t, "", append([]string{"serve", testdata + "embed"}, c.args...)...); code != exitUsage || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit code %d, %s", c.args, code, errs)
@@ -284,7 +286,7 @@ func TestServeModels(t *testing.T) {
 	}
 }
 
-// TestServeCertificate: SIGHUP has the certificate read again.
+// TestServeCertificate: the server reads the certificate again after SIGHUP.
 func TestServeCertificate(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -307,7 +309,7 @@ func TestServeCertificate(t *testing.T) {
 	}
 	for end := time.Now().Add(20 * time.Second); serial() != 2; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the certificate stays what it was")
+			t.Fatal("the certificate was not replaced")
 		}
 	}
 }

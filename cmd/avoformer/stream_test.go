@@ -11,12 +11,13 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// TestMostBytes bounds the command's size: what a container or a machine at the edge loads.
+// TestMostBytes bounds the size of the command, which a container or a machine at the edge has to
+// load.
 func TestMostBytes(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("links the command")
 	}
-	const most = 47_000_000 // of which arrow-go, whose reader of Parquet imports its functions on columns, is 17, and decoders of sound 1
+	const most = 47_000_000 // includes 17 MB of arrow-go, whose reader of Parquet imports its functions on columns, and 1 MB of decoders of sound
 	out := t.TempDir() + "/avoformer"
 	if message, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%s", message)
@@ -43,8 +44,8 @@ func TestStreamCalls(t *testing.T) {
 	}
 }
 
-// TestStreamPython (make compare WHAT=pyarrow): what pyarrow sends is answered, batch by batch,
-// with the vectors that embed prints.
+// TestStreamPython (make compare WHAT=pyarrow): for batches that pyarrow sends, the command writes
+// batches with the vectors that embed prints.
 func TestStreamPython(t *testing.T) {
 	python := os.Getenv("AVOFORMER_PYARROW")
 	if python == "" {

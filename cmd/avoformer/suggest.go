@@ -1,4 +1,4 @@
-// Suggestions for a misspelt command or flag.
+// This file suggests names for a misspelt command or flag.
 
 package main
 
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/near"
 )
 
-// meant returns "; did you mean X?", or "".
+// meant returns "; did you mean X?", or "" if no name is similar.
 func meant(prefix, word string, names []string) string {
 	if n := near.Closest(word, names); n != "" {
 		return "; did you mean " + prefix + n + "?"

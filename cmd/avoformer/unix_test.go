@@ -32,7 +32,7 @@ func TestVersion(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	for _, c := range []struct {
 		args []string
-		want string // in the message; after ! not
+		want string // a text in the message
 	}{
 		{[]string{"embde"}, "did you mean avoformer embed?"},
 		{[]string{"genrate"}, "did you mean avoformer generate?"},
@@ -59,7 +59,8 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// TestCompletions: every command and flag is in them, and the shells that are here take them.
+// TestCompletions: completions and the manual page have every command and flag, and the shells on
+// this machine accept them.
 func TestCompletions(t *testing.T) {
 	for _, what := range append([]string{"man"}, shells...) {
 		args := []string{"completion", what}
@@ -115,16 +116,16 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// TestJSON: -json makes lines of JSON with these fields of what every command prints, except for
-// those that print something for other programs anyway.
+// TestJSON: with -json every command prints lines of JSON with these fields, except for the
+// commands that always print for other programs.
 func TestJSON(t *testing.T) {
 	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
 	const texts = "hello world\nParis.\n"
 	out := t.TempDir()
-	tested := []string{"serve", "completion", "man"} // which have none
+	tested := []string{"serve", "completion", "man"} // commands without -json
 	for _, c := range []struct {
 		in, args string
-		fields   []string // of each line; the last one is that of the rest
+		fields   []string // fields of each line; the last entry is for all further lines
 	}{
 		{texts, "embed " + testdata + "embed", []string{"embedding index text"}},
 		{texts, "embed -nearest Paris. " + testdata + "embed", []string{"index score text"}},
@@ -163,13 +164,13 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	for _, d := range describe() {
-		if !slices.Contains([]string{"pull", "list", "rm"}, d.Name) && !slices.Contains(tested, d.Name) { // of these by TestPull
+		if !slices.Contains([]string{"pull", "list", "rm"}, d.Name) && !slices.Contains(tested, d.Name) { // TestPull tests these three
 			t.Errorf("-json of %s is not tested", d.Name)
 		}
 	}
 }
 
-// TestOneAnswer: with a prompt a chat is one answer, and the command does not read the standard
+// TestOneAnswer: with a prompt, a chat has one answer, and the command does not read the standard
 // input.
 func TestOneAnswer(t *testing.T) {
 	for _, flags := range []string{"-chat", "-system=x", "-chat -json"} {

@@ -1,4 +1,4 @@
-// avoformer version: a description of this binary.
+// This file has the command version, which describes this binary.
 
 package main
 
@@ -26,11 +26,11 @@ type versionInfo struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Kernels  string `json:"kernels"`
-	// Features are features beyond the tier that kernels use. Refused are features that the
+	// Features are the features beyond the tier that kernels use. Refused are features that the
 	// operating system does not permit.
 	Features []string  `json:"features"`
 	Refused  []string  `json:"refused,omitempty"`
-	CPUs     int       `json:"cpus"` // that Go uses: GOMAXPROCS
+	CPUs     int       `json:"cpus"` // the number that Go uses: GOMAXPROCS
 	Machine  onMachine `json:"machine"`
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A field of config.json that is not known gives one warning, and the command does its work.
+// TestWarnings: an unknown field of config.json causes one warning, and the command does its work.
 func TestWarnings(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(testdata+"classify")); err != nil {
@@ -37,8 +37,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningOfTokenizer: info and other commands say that the class of a folder builds another
-// tokenizer than tokenizer.json has.
+// TestWarningOfTokenizer: info and other commands warn that the class of a folder builds another
+// tokenizer than the one in tokenizer.json.
 func TestWarningOfTokenizer(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(testdata+"rerank-judge")); err != nil {
@@ -81,12 +81,12 @@ func TestSchemaWarnings(t *testing.T) {
 		}
 	}
 	if code, _, stderr := generate("{" + fmt.Sprintf(held, "", "") + "}"); code != 0 || strings.Contains(stderr, "warning") {
-		t.Errorf("code %d, %q of a schema that is held", code, stderr)
+		t.Errorf("code %d, %q for a schema that the grammar enforces", code, stderr)
 	}
 }
 
-// TestControlCharacters: a NUL in a line is part of its text, as in a JSON string, and told once; a
-// binary file is an error before anything is computed.
+// TestControlCharacters: a NUL in a line is part of its text, as in a JSON string, and causes one
+// warning. A binary file is an error before anything is computed.
 func TestControlCharacters(t *testing.T) {
 	code, lines, stderr := call(t, "the cat\na\x00b\n\x01\n", "embed", "-input", "lines", testdata+"embed")
 	if code != 0 || strings.Count(stderr, "warning") != 1 || !strings.Contains(stderr, "line 2 holds control characters") {

@@ -1,4 +1,4 @@
-// The flags -weights, -cache, -prompts and -adapter.
+// This file has the flags -weights, -cache, -prompts and -adapter.
 
 package main
 
@@ -12,14 +12,14 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// stored is the value of -weights for weights as the model's files have them.
+// stored is the value of -weights that keeps the formats of the model's files.
 const stored = "stored"
 
 const weightsUsage = "`format` of the weights: stored, which is float32, or what a GGUF file has; f32, bf16, f16, int8, blocks such as q8_0, or bf16_fast, whose results depend on the machine. " +
 	"Products with blocks and int8 round what they multiply to integers, too: f32 does not, and takes 4 bytes a weight. Then, after commas, PATTERN=FORMAT for weights " +
 	"whose names match, such as int8,encoder.layer.5.*=bf16"
 
-// setWeights sets the formats that a -weights flag names.
+// setWeights sets the formats in the value of a -weights flag.
 func setWeights(o *models.Options, value string) (err error) {
 	first, rest, _ := strings.Cut(value, ",")
 	if o.Float32 = strings.EqualFold(first, "f32"); strings.EqualFold(first, stored) {
@@ -32,8 +32,8 @@ func setWeights(o *models.Options, value string) (err error) {
 	return err
 }
 
-// parseWeights returns the format that a -weights flag names, and the formats for weights whose
-// names match a pattern.
+// parseWeights returns the format in the value of a -weights flag, and the formats for weights
+// whose names match a pattern.
 func parseWeights(value string) (format kernels.Format, formats []models.NamedFormat, err error) {
 	for i, part := range strings.Split(value, ",") {
 		pattern, name := "", part
@@ -56,7 +56,7 @@ func parseWeights(value string) (format kernels.Format, formats []models.NamedFo
 	return format, formats, nil
 }
 
-// parseCache returns the format that a -cache flag names.
+// parseCache returns the format in the value of a -cache flag.
 func parseCache(value string) (kernels.Format, error) {
 	cache, err := kernels.ParseFormat(value)
 	if err != nil || cache > kernels.FormatInt8 {
@@ -77,7 +77,7 @@ func (f *flags) memoryLimit() {
 	})
 }
 
-// asWritten adds the flag that reads tokenizer.json as it is.
+// asWritten adds the flag -tokenizer-as-written, which uses tokenizer.json as it is.
 func (f *flags) asWritten() {
 	f.BoolVar(&f.app.asWritten, "tokenizer-as-written", false, "use tokenizer.json as it is, not the tokenizer that transformers' class builds from its vocabulary")
 }
@@ -109,8 +109,7 @@ func (a *adapters) list() (list []models.Adapter, err error) {
 	return list, nil
 }
 
-// adapter returns the adapter that DIR[=SCALE], the value of a flag, describes. It pulls an adapter
-// of the hub.
+// adapter returns the adapter for the value of a flag, DIR[=SCALE]. It pulls an adapter of the hub.
 func (a *app) adapter(flag, name string) (one models.Adapter, err error) {
 	if at := strings.LastIndexByte(name, '='); at >= 0 {
 		if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
@@ -143,7 +142,7 @@ func (f *flags) decoder() decoderFlags {
 	return f.decoderOn(f.Int("threads", 0, "most threads; default: one for each core"))
 }
 
-// decoderOn is decoder without a flag for the threads.
+// decoderOn does the same as decoder, without adding the flag for threads.
 func (f *flags) decoderOn(threads *int) decoderFlags {
 	f.memoryLimit()
 	f.asWritten()
@@ -160,8 +159,8 @@ const cacheUsage = "`format` of the keys and values of the tokens so far: f32, b
 
 const promptsUsage = "`format` of a second copy of the weights, for computing prompts: int8, or with weights of f32, bf16 or f16 also blocks or bf16_fast; int8 takes one byte more per weight; default: no second copy"
 
-// parsePrompts returns the format that a -prompts flag names. Without the flag it is float32, which
-// is not a copy.
+// parsePrompts returns the format in the value of a -prompts flag. Without the flag it returns
+// float32, which means that the weights are not copied.
 func parsePrompts(value string) (kernels.Format, error) {
 	if value == "" {
 		return kernels.FormatF32, nil
