@@ -221,3 +221,43 @@ func TestOllamaOptions(t *testing.T) {
 		t.Errorf("a num_ctx at which nothing is cut: %v", header)
 	}
 }
+
+// TestStreamedLines: no stream has a character inside its JSON at which Python's str.splitlines
+// ends a line, and the text is whole all the same.
+func TestStreamedLines(t *testing.T) {
+	h := started(t, Options{}, "generate")
+	const text = "a\u0085b\u2028c\u2029d"
+	format := object{"const": text}
+	for path, body := range map[string]object{
+		"/api/generate":        {"prompt": "Hi", "format": format},
+		"/api/chat":            {"messages": []object{{"role": "user", "content": "Hi"}}, "format": format},
+		"/models/generate":     {"inputs": "Hi", "parameters": object{"grammar": object{"type": "json", "value": format}, "max_new_tokens": 60}},
+		"/v1/chat/completions": {"messages": []object{{"role": "user", "content": "Hi"}}, "response_format": object{"type": "json_schema", "json_schema": object{"name": "a", "schema": format}}},
+	} {
+		body["model"], body["stream"] = "generate", true
+		status, answer, _ := ask(t, "POST", h.URL+path, encoded(t, body))
+		if status != 200 || strings.ContainsAny(answer, "\v\f\x1c\x1d\x1e\u0085\u2028\u2029") {
+			t.Errorf("%s: %d %q", path, status, answer)
+		}
+		said := ""
+		for line := range strings.Lines(answer) {
+			data := strings.TrimPrefix(strings.TrimSpace(line), "data: ")
+			if data == "" || data == "[DONE]" {
+				continue
+			}
+			piece := decode[struct {
+				Response string
+				Message  struct{ Content string }
+				Token    struct{ Text string }
+				Choices  []struct{ Delta struct{ Content string } }
+			}](t, data)
+			said += piece.Response + piece.Message.Content + piece.Token.Text
+			if len(piece.Choices) > 0 {
+				said += piece.Choices[0].Delta.Content
+			}
+		}
+		if got := decode[string](t, said); got != text {
+			t.Errorf("%s: %q, want %q", path, got, text)
+		}
+	}
+}

@@ -64,11 +64,18 @@ func (s *Stream) Text(text string) error {
 	return s.flush()
 }
 
+// flush writes the buffer as one line. Clients in Python that read lines of text, such as ollama's
+// and huggingface_hub's, also end a line at U+0085, U+2028 and U+2029. encoding/json escapes the
+// last two.
 func (s *Stream) flush() error {
 	s.buffer.WriteString(s.behind)
+	piece := s.buffer.Bytes()
+	if nel := []byte("\u0085"); bytes.Contains(piece, nel) {
+		piece = bytes.ReplaceAll(piece, nel, []byte(`\u0085`))
+	}
 	c := s.c
 	c.control.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout))
-	if _, err := c.w.Write(s.buffer.Bytes()); err != nil {
+	if _, err := c.w.Write(piece); err != nil {
 		return gone(err)
 	}
 	if err := c.control.Flush(); err != nil {
