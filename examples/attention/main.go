@@ -1,10 +1,10 @@
-// Attention draws what the translator looks at: for each French word, how much attention it pays to
-// each English word, as an SVG heat map.
+// Attention draws the attention of the translator as an SVG heat map: how much attention it pays to
+// each English word for each French word.
 //
 //	$ go run ./examples/attention -o attention.svg "ninety-seven thousand two hundred and eighty-one"
 //
-// The weights are those of the decoder's cross-attention, averaged over its heads; -layer and -head
-// choose others.
+// The weights are those of the decoder's cross-attention, averaged over its heads. -layer and -head
+// choose other weights.
 package main
 
 import (
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// heatMap is attention weights with the words they belong to.
+// heatMap holds attention weights, and the words that they belong to.
 type heatMap struct {
 	title   string
 	english []string    // columns
@@ -73,11 +73,11 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 		layer = len(decoder.Layers) - 1
 	}
 	if layer >= len(decoder.Layers) {
-		return nil, fmt.Errorf("layer %d, there are %d", layer, len(decoder.Layers))
+		return nil, fmt.Errorf("layer %d, want less than %d", layer, len(decoder.Layers))
 	}
 	heads := decoder.Layers[layer].Cross.Heads
 	if head >= heads {
-		return nil, fmt.Errorf("head %d, there are %d", head, heads)
+		return nil, fmt.Errorf("head %d, want less than %d", head, heads)
 	}
 	m := &heatMap{title: fmt.Sprintf("decoder layer %d, mean of %d heads", layer, heads)}
 	if head >= 0 {
@@ -92,8 +92,8 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 	if err := t.Model.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		return nil, err
 	}
-	// Each step of decoding has one query: the weights, [1, heads, 1, source], tell where the model
-	// looks while it chooses the next word.
+	// Each step of decoding has one query. Its weights, [1, heads, 1, source], show the words that
+	// the model attends to while it chooses the next word.
 	name := fmt.Sprintf("transformer.decoder.layers.%d.multihead_attn.weights", layer)
 	ws.Trace = func(n string, values []float32, _ ...int) {
 		if n != name {
@@ -118,8 +118,8 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 	return m, nil
 }
 
-// draw writes the map as SVG: a row for each French word, a column for each English one, the darker
-// the more attention.
+// draw writes the map as SVG, with a row for each French word and a column for each English word.
+// Darker cells mean more attention.
 func (m *heatMap) draw(w io.Writer) {
 	const cell, left, top, margin = 34, 120, 100, 16
 	width := left + cell*len(m.english) + 70
@@ -137,7 +137,7 @@ func (m *heatMap) draw(w io.Writer) {
 			x := left + cell*j
 			fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="#ddd"><title>%s ← %s: %.3f</title></rect>`+"\n",
 				x, y, cell, cell, color(weight), html.EscapeString(word), html.EscapeString(m.english[j]), weight)
-			if weight >= 0.1 { // percent, where there is something to read
+			if weight >= 0.1 { // print the percentage if it is not close to 0
 				ink := "#123"
 				if weight > 0.55 {
 					ink = "white"
@@ -152,7 +152,7 @@ func (m *heatMap) draw(w io.Writer) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// color goes from white for 0 to dark blue for 1.
+// color returns a color between white, for 0, and dark blue, for 1.
 func color(weight float32) string {
 	mix := func(from, to float32) int { return int(from + (to-from)*min(max(weight, 0), 1) + 0.5) }
 	return fmt.Sprintf("#%02x%02x%02x", mix(255, 8), mix(255, 48), mix(255, 107))

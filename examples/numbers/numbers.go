@@ -25,18 +25,18 @@ import (
 //go:embed numbers-en-fr.safetensors
 var file []byte
 
-// ErrText is what an input that the model cannot read matches, with errors.Is.
+// ErrText is the error for an input that the model cannot read, for errors.Is.
 var ErrText = errors.New("cannot read the number")
 
-// names is what the checkpoint calls the parts of the model.
+// names are the checkpoint's names of the model's parts.
 var names = classic.Seq2SeqNames{
 	SourceEmbedding: "src_embed.", TargetEmbedding: "tgt_embed.",
 	Transformer: "transformer.", TransformerNames: classic.TorchTransformer(),
 	Generator: "generator.",
 }
 
-// Translator is the model with its vocabularies. It may be shared by goroutines that have a
-// workspace each.
+// Translator is the model with its vocabularies. Goroutines may share it if each has a workspace of
+// its own.
 type Translator struct {
 	Model    *classic.Seq2Seq
 	Source   []string // English words by token
@@ -98,8 +98,9 @@ func newIn(metadata map[string]string, w transformer.Weights, pack transformer.C
 	return t, err
 }
 
-// Tokens returns the model's input for text: its words, then the end token. Everything but letters
-// separates words; letters and digits that the model has not learned are an error.
+// Tokens returns the model's input for text: its words, and then the end token. All characters
+// except letters and digits separate words. Letters and digits that the model has not learned are
+// an error.
 func (t *Translator) Tokens(text string) ([]int, error) {
 	var tokens []int
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
@@ -115,12 +116,12 @@ func (t *Translator) Tokens(text string) ([]int, error) {
 		return nil, fmt.Errorf("%w: no words", ErrText)
 	}
 	if tokens = append(tokens, t.eos); len(tokens) > t.Model.MaxLen {
-		return nil, fmt.Errorf("%w: %d words, the model takes %d", ErrText, len(tokens)-1, t.Model.MaxLen-1)
+		return nil, fmt.Errorf("%w: %d words, want at most %d", ErrText, len(tokens)-1, t.Model.MaxLen-1)
 	}
 	return tokens, nil
 }
 
-// Text joins French tokens to text.
+// Text joins French tokens into a text.
 func (t *Translator) Text(tokens []int) string {
 	words := make([]string, len(tokens))
 	for i, id := range tokens {
@@ -129,7 +130,7 @@ func (t *Translator) Text(tokens []int) string {
 	return strings.ReplaceAll(strings.Join(words, " "), " - ", "-")
 }
 
-// Translate returns the French for text, and the number of steps of decoding.
+// Translate returns the French translation of text, and the number of steps of decoding.
 func (t *Translator) Translate(ws *transformer.Workspace, text string) (french string, steps int, err error) {
 	source, err := t.Tokens(text)
 	if err != nil {
@@ -152,7 +153,7 @@ func (t *Translator) Decode(ws *transformer.Workspace, source []int) (target []i
 		generation.SamplerConfig{}, t.Limits()))
 }
 
-// Limits ends decoding at the end token, or where the model's positions end.
+// Limits returns limits that end decoding at the end token, or where the model's positions end.
 func (t *Translator) Limits() generation.Limits {
 	return generation.Limits{MaxTokens: t.Model.MaxLen, Stop: []int{t.eos}}
 }

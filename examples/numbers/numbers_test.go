@@ -52,8 +52,8 @@ func sample[T any](all []T) []T {
 	return some
 }
 
-// TestTable translates every phrase of the table that came with the model, and expects what PyTorch
-// made of it.
+// TestTable translates every phrase of the table that came with the model, and expects PyTorch's
+// results.
 func TestTable(t *testing.T) {
 	rows := table(t)
 	eachTier(t, func(t *testing.T) {
@@ -64,14 +64,14 @@ func TestTable(t *testing.T) {
 	})
 }
 
-// TestFormats translates the table with weights in each format, the embeddings and the head among
-// them. Four bits are too few for some rows.
+// TestFormats translates the table with all weights in each format, including the embeddings and
+// the head. Four bits are too few for some rows.
 func TestFormats(t *testing.T) {
 	whole := table(t)
 	formats := []kernels.Format{kernels.FormatBF16, kernels.FormatF16, kernels.FormatInt8, kernels.FormatQ8_0, kernels.FormatQ6_K, kernels.FormatQ4_0, kernels.FormatQ4_K}
 	eachTier(t, func(t *testing.T) {
 		rows := whole
-		if kernels.Active() == kernels.Generic { // which is slow
+		if kernels.Active() == kernels.Generic { // this tier is slow
 			rows = rows[:min(len(rows), 12)]
 		}
 		if testenv.Slow() {
@@ -98,7 +98,7 @@ func TestFormats(t *testing.T) {
 	})
 }
 
-// misread is what translator says instead of the French of rows.
+// misread returns the number and the translator's text for each row where that text is wrong.
 func misread(t *testing.T, translator *Translator, rows [][]string) (wrong []string) {
 	ws := new(transformer.Workspace)
 	for _, r := range rows {
@@ -113,8 +113,8 @@ func misread(t *testing.T, translator *Translator, rows [][]string) (wrong []str
 	return wrong
 }
 
-// table returns the table that came with the model: number, English, the model's French, right
-// French; a part of it where time is short.
+// table returns the table that came with the model, with the columns number, English, the model's
+// French, and correct French. Where tests have little time, it returns a part of it.
 func table(t *testing.T) [][]string {
 	f, err := os.Open("testdata/numbers-en-fr.tsv")
 	if err != nil {
@@ -142,7 +142,7 @@ var (
 	tens  = strings.Fields("- - twenty thirty forty fifty sixty seventy eighty ninety")
 )
 
-// english spells n, from 0 to 999,999, as the model's training data did.
+// english returns the words for n, from 0 to 999,999, in the form of the model's training data.
 func english(n int) string {
 	switch {
 	case n < 20:
@@ -171,12 +171,12 @@ func TestEnglish(t *testing.T) {
 	}
 }
 
-// logitTolerance is the error allowed in a logit. Logits are within about 30 of 0; the largest
+// logitTolerance is the allowed error of a logit. Logits are within about 30 of 0; the largest
 // error seen was 5e-6.
 const logitTolerance = 3e-5
 
-// TestNaive translates random numbers, and compares tokens and the logits of every step with the
-// float64 twin.
+// TestNaive translates random numbers, and compares the tokens and the logits of every step with
+// the float64 twin.
 func TestNaive(t *testing.T) {
 	count := 300
 	if testing.Short() {
@@ -204,7 +204,7 @@ func TestNaive(t *testing.T) {
 		if c.source, err = translator.Tokens(c.text); err != nil {
 			t.Fatal(err)
 		}
-		// The twin judges, at every place, the tokens that are decoded here.
+		// The twin computes logits for the tokens that are decoded here, at every place.
 		target, err := translator.Decode(new(transformer.Workspace), c.source)
 		if err != nil {
 			t.Fatal(err)
@@ -242,7 +242,7 @@ func TestNaive(t *testing.T) {
 				}
 				worst = max(worst, compare(t, fmt.Sprintf("%s: step %d", c.text, i), got, want))
 				if best := slices.Index(got, slices.Max(got)); i+1 < len(c.target) && best != c.target[i+1] {
-					t.Fatalf("%s: step %d gives token %d, want %d", c.text, i, best, c.target[i+1])
+					t.Fatalf("%s: step %d chooses token %d, want %d", c.text, i, best, c.target[i+1])
 				}
 			}
 			// All at once.
@@ -272,8 +272,8 @@ func compare(t *testing.T, what string, got []float32, want []float64) float64 {
 	return worst
 }
 
-// TestEveryWeightCounts changes one weight of each tensor of the model in turn, and expects other
-// logits.
+// TestEveryWeightCounts changes one weight of each tensor of the model in turn, and expects the
+// logits to change.
 func TestEveryWeightCounts(t *testing.T) {
 	f, err := safetensors.Parse(file)
 	if err != nil {
@@ -302,7 +302,7 @@ func TestEveryWeightCounts(t *testing.T) {
 	for _, name := range names {
 		x := original[name].Data
 		// A single weight may have no effect on an input: its unit may be off, or its token absent.
-		// So several of each tensor get a try.
+		// So the test tries several weights of each tensor.
 		const tries = 64
 		changes := false
 		for k := 0; k < tries && !changes; k++ {
@@ -316,8 +316,8 @@ func TestEveryWeightCounts(t *testing.T) {
 			changes = !slices.Equal(logits(t, changed.Model, source, target), want)
 			x[i] = old
 		}
-		// The keys' biases move all scores of a query alike, which softmax does not see, but they
-		// are packed with other rows.
+		// The keys' biases shift all scores of a query equally, which has no effect on softmax, but
+		// they are packed together with other rows.
 		if !changes {
 			t.Errorf("no weight of %s changes a logit", name)
 		}
@@ -377,7 +377,7 @@ func TestBatch(t *testing.T) {
 			row := logits[i*m.TargetVocab : (i+1)*m.TargetVocab]
 			best := slices.Index(row, slices.Max(row))
 			if len(feed[i]) == 0 || best == translator.eos {
-				feed[i] = nil // this one is done
+				feed[i] = nil // this text is done
 				continue
 			}
 			got[i], feed[i] = append(got[i], best), []int{best}
@@ -386,13 +386,13 @@ func TestBatch(t *testing.T) {
 	for i, text := range texts {
 		want, _, err := translator.Translate(ws, text)
 		if err != nil || translator.Text(got[i]) != want {
-			t.Errorf("%q in a batch gives %q, alone %q, %v", text, translator.Text(got[i]), want, err)
+			t.Errorf("%q in a batch: %q, by itself %q, error %v", text, translator.Text(got[i]), want, err)
 		}
 	}
 }
 
-// TestBeam searches with several hypotheses, which share the memory of one source, and expects
-// nothing less likely than the greedy translation.
+// TestBeam searches with several hypotheses, which share the memory of one source. No result may be
+// less likely than the greedy translation.
 func TestBeam(t *testing.T) {
 	translator, ws := load(t), new(transformer.Workspace)
 	m := translator.Model
@@ -420,7 +420,8 @@ func TestBeam(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The model is certain of these numbers: the likeliest is the greedy one.
+			// The model is certain about these numbers: the most likely translation is the greedy
+			// one.
 			if got := translator.Text(found[0].Tokens); got != want || !found[0].Stopped {
 				t.Errorf("%q: width %d gives %q, greedy decoding %q", text, width, got, want)
 			}
@@ -449,7 +450,7 @@ func TestGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSteadyState bounds what a step of decoding allocates once its buffers have grown.
+// TestSteadyState bounds the allocations of a decoding step after its buffers have grown.
 func TestSteadyState(t *testing.T) {
 	translator, ws := load(t), new(transformer.Workspace)
 	m := translator.Model
@@ -470,7 +471,7 @@ func TestSteadyState(t *testing.T) {
 	}
 	limit := 10.0
 	if race.Enabled {
-		limit = 60 // sync.Pool then forgets things at random
+		limit = 60 // sync.Pool then drops values at random
 	}
 	if got := testing.AllocsPerRun(10, func() {
 		if _, err := d.Feed(feed); err != nil {

@@ -80,12 +80,12 @@ func run(w io.Writer) error {
 	})
 	fmt.Fprintln(w, "scores                       ", []int{batch, heads, length, length})
 
-	// 4. Softmax makes a row of scores a row of weights that add up to 1.
+	// 4. Softmax turns each row of scores into a row of weights that add up to 1.
 	kernels.Softmax(scores, scores, batch*heads*length, length)
 	fmt.Fprintln(w, "attention weights            ", []int{batch, heads, length, length})
 
-	// 5. Each query's result is the values, weighted. Writing it at the head's
-	// place in the row concatenates the heads.
+	// 5. Each query's result is the weighted sum of the values. It is written at the head's place
+	// in the row, which concatenates the heads.
 	context := make([]float32, rows*dim)
 	each(func(at, head int) {
 		s := scores[head*length*length:]
@@ -101,7 +101,7 @@ func run(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "output after projection      ", []int{batch, length, dim})
 
-	// All of it in one call.
+	// The same in one call.
 	again := make([]float32, rows*dim)
 	err = attention.Forward(ws, again, transformer.AttentionInput{
 		Query: x, Batch: transformer.Uniform(batch, length),
@@ -118,7 +118,7 @@ func run(w io.Writer) error {
 	return nil
 }
 
-// each calls f for every head: at is where its first row starts, head counts the heads of all
+// each calls f for every head. at is the offset of its first row, and head counts the heads of all
 // sequences.
 func each(f func(at, head int)) {
 	for b := range batch {

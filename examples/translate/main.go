@@ -3,10 +3,10 @@
 //	$ go run ./examples/translate "ninety-seven thousand two hundred and eighty-one"
 //	quatre-vingt-dix-sept mille deux cent quatre-vingt-un
 //
-// Without an argument it reads lines from standard input and prints one line of French for each. A
-// line that it cannot read gives an empty line and a message on standard error, and the exit status
-// is 1. With -v it tells on standard error which kernels ran and how long a token took, also in
-// pure Go.
+// Without an argument it reads lines from standard input and prints one line of French for each.
+// For a line that it cannot read it prints an empty line, and a message on standard error, and the
+// exit status is 1. With -v it prints on standard error the tier of the kernels and the time per
+// token, and the time per token in pure Go.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run returns the program; it returns the exit status.
+// run runs the program and returns its exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("translate", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -85,8 +85,8 @@ type program struct {
 	last       string // the last line that was translated
 }
 
-// lines translates line by line. A bad line is reported and counted as failed; the error is one of
-// reading or writing.
+// lines translates line by line. A line that cannot be read is reported and counted in failed. The
+// error is one of reading the input or writing the output.
 func (p *program) lines(r io.Reader, w io.Writer) error {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
@@ -113,8 +113,8 @@ func (p *program) lines(r io.Reader, w io.Writer) error {
 	}
 }
 
-// readLine reads a line, and keeps no more of it than any number needs. A longer line is an error,
-// but only for that line.
+// readLine reads a line. It keeps only the first part of a line that is longer than any number
+// needs; such a line is an error, but the next lines can be read.
 func readLine(r *bufio.Reader) (string, error) {
 	const longest = 1 << 16
 	var line []byte
@@ -137,7 +137,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// report tells the time per token of the last translation on the active tier and in pure Go.
+// report prints the time per token of the last translation, on the active tier and in pure Go.
 func (p *program) report() error {
 	if p.last == "" {
 		return nil
@@ -164,8 +164,8 @@ func (p *program) report() error {
 	return nil
 }
 
-// time returns the time per step of decoding, loading and warming up excluded, the encoder's pass
-// included.
+// time returns the time per step of decoding, including the encoder's pass and excluding loading
+// and warming up.
 func (p *program) time(t *numbers.Translator) (time.Duration, error) {
 	if _, _, err := t.Translate(&p.ws, p.last); err != nil {
 		return 0, err

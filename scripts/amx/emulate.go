@@ -17,18 +17,18 @@ import (
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 func xgetbv() (eax, edx uint32)
 
-// The features of AMX that a program sees.
+// These are the features of AMX that a program sees.
 const (
-	bf16Bit, tileBit, int8Bit = 1 << 22, 1 << 24, 1 << 25 // of EDX, leaf 7
-	tileBits                  = 1<<17 | 1<<18             // of XCR0
+	bf16Bit, tileBit, int8Bit = 1 << 22, 1 << 24, 1 << 25 // bits of EDX, leaf 7
+	tileBits                  = 1<<17 | 1<<18             // bits of XCR0
 )
 
-// codeAtOnce is how much code is read at an illegal instruction: those that follow are executed at
-// once if they are of AMX too.
+// codeAtOnce is the number of bytes of code that are read at an illegal instruction. Instructions
+// of AMX that follow in these bytes are executed too, without another stop.
 const codeAtOnce = 256
 
-// illegal executes the instruction at which a thread stopped. It returns the signal that the thread
-// gets: 0, unless illegal refuses the instruction too.
+// illegal executes the instruction at which a thread stopped. It returns the signal for the thread:
+// 0 unless illegal refuses the instruction too.
 func (p *program) illegal(tid int, t *thread) syscall.Signal {
 	var r unix.PtraceRegs
 	if err := unix.PtraceGetRegs(tid, &r); err != nil {
@@ -51,7 +51,7 @@ func (p *program) illegal(tid int, t *thread) syscall.Signal {
 			if ran > 0 {
 				break
 			}
-			return unix.SIGILL // a program's own
+			return unix.SIGILL // the program's own illegal instruction
 		}
 		next := r.Rip + uint64(i.Len)
 		if err = p.run(t, i, &r, next); err != nil {
@@ -96,7 +96,7 @@ func (p *program) answerQuery(t *thread, of query, r *unix.PtraceRegs) {
 	a, b, c, d := cpuid(leaf, subleaf)
 	switch {
 	case p.pairs && leaf == 7 && subleaf == 0:
-		a = max(a, 1) // the greatest subleaf
+		a = max(a, 1) // the largest subleaf
 		d &^= bf16Bit | tileBit | int8Bit
 	case p.pairs && leaf == 7 && subleaf == 1:
 		a |= pairsBit
@@ -110,13 +110,13 @@ func (p *program) answerQuery(t *thread, of query, r *unix.PtraceRegs) {
 	r.Rip += uint64(len(cpuidCode))
 }
 
-// register returns a general register by the number that instructions have for it.
+// register returns the general register with a number, as instructions encode it.
 func register(r *unix.PtraceRegs, n int) uint64 {
 	return [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi,
 		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}[n]
 }
 
-// memory is that of a process, as it may use it itself.
+// memory is the memory of a process, with the access rights of the process.
 type memory int
 
 func iovec(b []byte) unix.Iovec { return unix.Iovec{Base: unsafe.SliceData(b), Len: uint64(len(b))} }
@@ -143,8 +143,8 @@ func (pid memory) transfer(at []uint64, rows [][]byte, move func(pid int, local 
 	return f
 }
 
-// missing returns the first byte from at on that is not there: at itself, or where the next page
-// begins.
+// missing returns the first byte from at on that is not mapped: at itself, or the beginning of the
+// next page.
 func (pid memory) missing(at uint64) uint64 {
 	page := uint64(os.Getpagesize())
 	var b [1]byte

@@ -22,7 +22,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: amx [flags] PROGRAM ARGUMENT...")
 		os.Exit(2)
 	}
-	runtime.LockOSThread() // a tracer is a thread
+	runtime.LockOSThread() // Linux ties a tracer to a thread
 	p, err := start(flag.Args(), *refuse, *pairs)
 	if err == nil {
 		err = p.follow()

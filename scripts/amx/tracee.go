@@ -22,25 +22,26 @@ import (
 type program struct {
 	pid     int
 	refuse  bool
-	pairs   bool // it sees AVX512_BF16 instead of AMX
+	pairs   bool // the program sees AVX512_BF16 instead of AMX
 	threads map[int]*thread
-	// asked says that tiles were asked for, or that there are none, and permitted that they may be
-	// used. Until then each system call stops.
+	// asked says that the program has asked for tiles, or that there are none to ask for. permitted
+	// says that the program may use tiles. Until asked is set, the program stops at each system
+	// call.
 	asked, permitted bool
 	patched          map[uint64]query
-	ran              map[string]int // how often, by the instruction's name
-	status           int            // of the program, when it has ended
+	ran              map[string]int // how many times each instruction ran, by name
+	status           int            // the program's exit status after its end
 }
 
 // thread is a thread of the program.
 type thread struct {
 	tile.Machine
 	begun     bool
-	answering bool   // its system call is answered here
-	answer    uint64 // with that
+	answering bool   // its system call is answered by this command
+	answer    uint64 // the answer
 }
 
-// query is an instruction that asks what the processor is or has.
+// query is an instruction that asks for the processor's features or state.
 type query byte
 
 const (
@@ -68,14 +69,14 @@ func start(args []string, refuse, pairs bool) (*program, error) {
 	return p, p.patch(cmd.Path)
 }
 
-// UD2 is illegal on every processor. It is as long as CPUID.
+// UD2 is illegal on every processor. It has the same length as CPUID.
 var (
 	cpuidCode  = []byte{0x0f, 0xa2}
 	xgetbvCode = []byte{0x0f, 0x01, 0xd0}
 	ud2        = []byte{0x0f, 0x0b}
 )
 
-// patch makes CPUID and XGETBV illegal instructions in the functions that are named for them.
+// patch replaces CPUID and XGETBV by illegal instructions in the functions with these names.
 func (p *program) patch(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -118,8 +119,8 @@ func (p *program) patch(path string) error {
 	return nil
 }
 
-// functionsOf returns the functions of a Go program, from the table that every one has, stripped or
-// not.
+// functionsOf returns the functions of a Go program. It reads the table that every Go program has,
+// even a stripped one.
 func functionsOf(f *elf.File) ([]gosym.Func, error) {
 	lines, text := f.Section(".gopclntab"), f.Section(".text")
 	if lines == nil || text == nil {
@@ -178,7 +179,7 @@ func (p *program) follow() error {
 	}
 }
 
-// goOn lets a thread run, with a signal. It may have been killed meanwhile.
+// goOn continues a thread, with a signal. The thread may have been killed in the meantime.
 func (p *program) goOn(tid int, signal syscall.Signal) {
 	request := unix.PTRACE_SYSCALL
 	if p.asked {
@@ -187,13 +188,14 @@ func (p *program) goOn(tid int, signal syscall.Signal) {
 	unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), 0, uintptr(signal), 0, 0)
 }
 
-// The arguments that ask Linux for the state of tiles (arch/x86/include/uapi/asm/prctl.h).
+// These are the arguments that ask Linux for permission to use tiles
+// (arch/x86/include/uapi/asm/prctl.h).
 const (
 	requestPermission = 0x1023
 	tileData          = 18
 )
 
-// call answers the system call that asks for tiles, at its beginning and at its end.
+// call answers the system call that asks for tiles, at the call's beginning and at its end.
 func (p *program) call(tid int, t *thread) {
 	var r unix.PtraceRegs
 	if unix.PtraceGetRegs(tid, &r) != nil {
@@ -210,21 +212,21 @@ func (p *program) call(tid int, t *thread) {
 		} else {
 			p.permitted = true
 		}
-		r.Orig_rax = ^uint64(0) // none
+		r.Orig_rax = ^uint64(0) // no system call
 	default:
 		return
 	}
 	unix.PtraceSetRegs(tid, &r)
 }
 
-// signalInfo begins as siginfo_t does.
+// signalInfo has the layout of the beginning of siginfo_t.
 type signalInfo struct {
 	signal, errno, code, _ int32
 	addr                   uint64
 	_                      [128 - 24]byte
 }
 
-// tell has the thread's signal say what a fault says, and is that signal.
+// tell sets the thread's signal information to that of a fault, and returns the signal.
 func tell(tid int, f *tile.Fault) syscall.Signal {
 	const segvMapErr, fromKernel = 1, 0x80
 	info := signalInfo{signal: int32(unix.SIGSEGV), code: segvMapErr, addr: f.Addr}

@@ -12,21 +12,21 @@ import (
 	"github.com/avoformer/avoformer/scripts/amx/tile"
 )
 
-// The vector registers of a stopped thread, and VDPBF16PS on them.
+// This file reads the vector registers of a stopped thread, and executes VDPBF16PS on them.
 
-// The state that XSAVE writes (Intel SDM volume 1, chapter 13): the lowest 16 bytes of the first 16
-// vectors are in the legacy area, a header says which components are not in their initial state,
-// and CPUID where the components are.
+// These describe the state that XSAVE writes (Intel SDM volume 1, chapter 13). The lowest 16 bytes
+// of the first 16 vectors are in the legacy area. A header says which components are not in their
+// initial state, and CPUID gives the offsets of components.
 const (
-	getRegSet, setRegSet, ofXState = 0x4204, 0x4205, 0x202 // of ptrace
+	getRegSet, setRegSet, ofXState = 0x4204, 0x4205, 0x202 // requests of ptrace
 	atLowest, atHeader             = 160, 512
 
 	componentSSE, componentAVX, componentUpper, componentHigh = 1, 2, 6, 7
 
-	pairsBit = 1 << 5 // of EAX, leaf 7, subleaf 1
+	pairsBit = 1 << 5 // a bit of EAX, leaf 7, subleaf 1
 )
 
-// vectorState is what a thread's registers are in.
+// vectorState is the memory that holds a thread's registers.
 type vectorState struct {
 	bytes                []byte
 	atAVX, atUpper, high int
@@ -46,12 +46,12 @@ func vectorsOf(tid int) (s vectorState, ok bool) {
 		_, offset, _, _ := cpuid(0xd, component)
 		return int(offset)
 	}
-	_, _, size, _ := cpuid(0xd, 0) // with all components that the processor knows
+	_, _, size, _ := cpuid(0xd, 0) // the size with all components of the processor
 	s = vectorState{make([]byte, size), at(componentAVX), at(componentUpper), at(componentHigh)}
 	return s, s.atAVX > 0 && s.atUpper > 0 && s.high > 0 && s.regSet(getRegSet, tid) && len(s.bytes) >= s.high+16*64
 }
 
-// parts are where the bytes of a vector are, in their order.
+// parts returns the slices that hold the bytes of a vector, in order.
 func (s *vectorState) parts(n int) [][]byte {
 	if n >= 16 {
 		return [][]byte{s.bytes[s.high+64*(n-16):][:64]}
@@ -59,8 +59,8 @@ func (s *vectorState) parts(n int) [][]byte {
 	return [][]byte{s.bytes[atLowest+16*n:][:16], s.bytes[s.atAVX+16*n:][:16], s.bytes[s.atUpper+32*n:][:32]}
 }
 
-// runPairs executes VDPBF16PS at the beginning of code, and those that follow it. It returns the
-// bytes of these instructions.
+// runPairs executes VDPBF16PS at the beginning of code, and further ones that follow it. It returns
+// the number of bytes of these instructions.
 func (p *program) runPairs(tid int, code []byte) (done int) {
 	i, ok := tile.DecodePairs(code)
 	if !ok {
@@ -96,8 +96,8 @@ func (p *program) runPairs(tid int, code []byte) (done int) {
 	return done
 }
 
-// illegalVector executes the instruction at which a thread of a program with -bf16 stopped. The
-// signal is as for illegal.
+// illegalVector executes the instruction at which a thread of a program with -bf16 stopped. It
+// returns a signal as illegal does.
 func (p *program) illegalVector(tid int, r *unix.PtraceRegs, code []byte) syscall.Signal {
 	done := p.runPairs(tid, code)
 	if done == 0 {

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// withoutExample are exported functions that no example calls, and why.
+// withoutExample holds exported functions that no example calls, with the reasons.
 var withoutExample = map[string]string{
-	"hub.Pull":                     "its example would go to the network",
+	"hub.Pull":                     "its example would use the network",
 	"machine.AllowAffinityChanges": "changes the process",
 	"machine.StopWorkers":          "changes the process",
 	"machine.Use":                  "changes the process",
@@ -29,9 +29,10 @@ var withoutExample = map[string]string{
 	"bundle.Register":              "for the packages beside it",
 }
 
-// TestExamples: an example with checked output calls each exported function of the published
-// packages, so that go doc and pkg.go.dev show how. Of Open and OpenFS, which differ in where the
-// files are, one is enough; the pipelines of Beam are examples by themselves, in a folder.
+// TestExamples: for each exported function of the published packages there is an example with
+// checked output that calls it, so that go doc and pkg.go.dev show its use. For Open and OpenFS,
+// which differ only in where the files are, one example is enough. The pipelines of Beam are
+// examples themselves, in a folder of their own.
 func TestExamples(t *testing.T) {
 	t.Chdir("../..")
 	packages, err := modules()
@@ -68,8 +69,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// examplesOf returns the exported functions of a package, as package.Name, and the names that its
-// examples with output call.
+// examplesOf returns the exported functions of a package in the form package.Name, and the names
+// that its examples with output call.
 func examplesOf(t *testing.T, dir string) (functions []string, called map[string]bool) {
 	called = map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -102,8 +103,8 @@ func examplesOf(t *testing.T, dir string) (functions []string, called map[string
 	return functions, called
 }
 
-// isExample reports whether a function is an example whose output is checked, or helps those of its
-// file.
+// isExample reports whether a function is an example with checked output, or a helper in a file
+// whose name begins with example.
 func isExample(file string, f *ast.File, d *ast.FuncDecl) bool {
 	if strings.HasPrefix(d.Name.Name, "Example") {
 		return hasOutput(f, d)
@@ -111,14 +112,14 @@ func isExample(file string, f *ast.File, d *ast.FuncDecl) bool {
 	return strings.HasPrefix(filepath.Base(file), "example")
 }
 
-// hasOutput reports whether a function has a comment that says what it prints.
+// hasOutput reports whether a function has an output comment.
 func hasOutput(f *ast.File, d *ast.FuncDecl) bool {
 	return slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
 		return c.Pos() > d.Pos() && c.End() < d.End() && strings.HasPrefix(strings.ToLower(c.Text()), "output:")
 	})
 }
 
-// TestWithoutExample: what needs no example is there.
+// TestWithoutExample: the functions that need no example exist.
 func TestWithoutExample(t *testing.T) {
 	t.Chdir("../..")
 	for _, name := range slices.Sorted(maps.Keys(withoutExample)) {

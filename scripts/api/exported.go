@@ -1,4 +1,4 @@
-// The exported names of a package, a line each, from its sources.
+// This file lists the exported names of a package, one in each line, from its sources.
 
 package main
 
@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// platform is whose files count.
+// platform is the platform whose files are read.
 var platform = build.Context{GOOS: "linux", GOARCH: "amd64", Compiler: "gc", ReleaseTags: build.Default.ReleaseTags}
 
-// exported returns the lines of a module's packages, in order.
+// exported returns the lines of a module's packages, sorted.
 func exported(module string, modules []string) ([]string, error) {
 	var all []string
 	err := filepath.WalkDir(module, func(path string, d os.DirEntry, err error) error {
@@ -41,8 +41,8 @@ func exported(module string, modules []string) ([]string, error) {
 	return slices.Compact(all), err
 }
 
-// packageLines returns the lines of the package in a folder, or no lines if it has a program or no
-// package.
+// packageLines returns the lines of the package in a folder. A program or a folder without a
+// package has no lines.
 func packageLines(dir, name string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *lister) add(format string, args ...any) {
 	l.lines = append(l.lines, l.prefix+strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
 }
 
-// source returns a node as gofmt writes it, without comments.
+// source returns a node in the form of gofmt, without comments.
 func (l *lister) source(node any) string {
 	var out bytes.Buffer
 	if err := printer.Fprint(&out, l.fset, node); err != nil {
@@ -144,8 +144,8 @@ func receiver(e ast.Expr) string {
 	}
 }
 
-// typeSpec lists a type and, apart, its exported fields or methods, so that a new one changes no
-// other line.
+// typeSpec lists a type and, in lines of their own, its exported fields or methods, so that a new
+// field or method changes no other line.
 func (l *lister) typeSpec(s *ast.TypeSpec) {
 	if !s.Name.IsExported() {
 		return
@@ -185,7 +185,7 @@ func (l *lister) base(e ast.Expr) string {
 	return s[strings.LastIndex(s, ".")+1:]
 }
 
-// nameOf returns the exported name of a line: of a field or a method its own.
+// nameOf returns the exported name in a line. For a field or a method this is its own name.
 func nameOf(line string) string {
 	_, rest, _ := strings.Cut(line, ": ")
 	if in, ok := strings.CutPrefix(rest, "in interface "); ok {

@@ -1,12 +1,13 @@
-// Command api lists the exported names of each published module, and says what has changed since
-// the last release:
+// Command api lists the exported names of each published module, and prints the changes since the
+// last release:
 //
 //	go run ./scripts/api          prints what was removed, changed or added since api/*.txt was written
 //	go run ./scripts/api -write   writes api/*.txt; a part of releasing
 //	go run ./scripts/api -freeze  adds the names of stable packages that are new to api/stable.txt
 //
-// A name that was removed or changed its meaning must be in doc/renamed.md, and none of a stable
-// package may be. The tests verify that. The command reads only sources, those for linux/amd64.
+// A name that was removed or whose meaning changed must be in doc/renamed.md, and it must not
+// belong to a stable package. The tests verify that. The command reads only sources for
+// linux/amd64.
 package main
 
 import (
@@ -65,8 +66,8 @@ func run(write bool) error {
 	return nil
 }
 
-// modules returns the folders of the published modules, "." for the root; commands have no names to
-// promise.
+// modules returns the folders of the published modules, "." for the root. It leaves out commands,
+// which have no API.
 func modules() ([]string, error) {
 	all := []string{"."}
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
@@ -98,7 +99,7 @@ func snapshot(module string) string {
 // readSnapshot returns the lines of the last release. A new module has no lines.
 func readSnapshot(module string) ([]string, error) { return readLines(snapshot(module)) }
 
-// readLines returns the lines of a file, and none of a file that does not exist.
+// readLines returns the lines of a file. A file that does not exist has no lines.
 func readLines(file string) ([]string, error) {
 	data, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
@@ -107,7 +108,7 @@ func readLines(file string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(data)), "\n"), err
 }
 
-// difference returns the lines that are only in one list, and those only in the other.
+// difference returns the lines that are only in the first list, and those only in the second.
 func difference(before, now []string) (gone, come []string) {
 	only := func(a, b []string) (out []string) {
 		for _, l := range a {
@@ -120,7 +121,7 @@ func difference(before, now []string) (gone, come []string) {
 	return only(before, now), only(now, before)
 }
 
-// untold returns the lines that have gone and whose name a page does not have.
+// untold returns the lines that have gone and whose names are not on a page.
 func untold(gone []string, page string) (out []string) {
 	words := strings.FieldsFunc(page, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

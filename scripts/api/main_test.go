@@ -10,12 +10,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Fixtures("../../text") // the published root module has no other module in it
+	testenv.Fixtures("../../text") // the published root module contains no other modules
 	os.Exit(m.Run())
 }
 
-// TestChangesAreTold: a name that was in the last release and is not as it was is on the page of
-// such names.
+// TestChangesAreTold: the page of renamed names has every name of the last release that was removed
+// or changed.
 func TestChangesAreTold(t *testing.T) {
 	t.Chdir("../..")
 	page, err := os.ReadFile("doc/renamed.md")
@@ -40,12 +40,12 @@ func TestChangesAreTold(t *testing.T) {
 		}
 		gone, _ := difference(before, now)
 		for _, l := range untold(gone, string(page)) {
-			t.Errorf("gone or changed in module %s, and not in doc/renamed.md:\n\t%s\nSay there what takes its place; doc/stability.md has the rules.", m, l)
+			t.Errorf("gone or changed in module %s, and not in doc/renamed.md:\n\t%s\nSay there which name replaces it; doc/stability.md has the rules.", m, l)
 		}
 	}
 }
 
-// TestStable: the names of stable packages stay.
+// TestStable: stable packages keep their names.
 func TestStable(t *testing.T) {
 	t.Chdir("../..")
 	kept, err := readLines(stableFile)

@@ -1,4 +1,4 @@
-// The packages whose names stay.
+// This file lists the packages whose names stay.
 
 package main
 
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// stable are the packages from which nothing is removed any more, which doc/stability.md promises.
+// stable are the packages from which no name is removed any more, as doc/stability.md promises.
 var stable = []string{"kernels", "kernels/ref", "search", "text/jinja", "text/tokenizer", "transformer/gguf", "transformer/safetensors"}
 
-// stableFile has their names.
+// stableFile lists their names.
 const stableFile = "api/stable.txt"
 
 // packageOf returns the package of a line.
@@ -43,7 +43,7 @@ func stableLines() ([]string, error) {
 	return lines, nil
 }
 
-// freeze adds the names that are new to the file. A name that is gone is an error.
+// freeze adds new names to the file. If a name in the file no longer exists, it returns an error.
 func freeze() error {
 	now, err := stableLines()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 const testdata = "../../text/testdata/"
 
-// address is that of a server of three models with a key.
+// address returns the address of a server with three models and a key.
 func address(t *testing.T) string {
 	t.Helper()
 	var models []serve.Model
@@ -40,7 +40,7 @@ func address(t *testing.T) string {
 	return h.URL
 }
 
-// client is OpenAI's, of such a server.
+// client returns OpenAI's client for such a server.
 func client(t *testing.T) openai.Client {
 	t.Helper()
 	return openai.NewClient(option.WithBaseURL(address(t)+"/v1/"), option.WithAPIKey("key"), option.WithMaxRetries(0))

@@ -11,8 +11,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// TestResponses: OpenAI's client reads responses, whole and as they come, and continues from one
-// that is kept.
+// TestResponses: OpenAI's client reads responses, whole and streamed, and continues from a response
+// that the server keeps.
 func TestResponses(t *testing.T) {
 	c := client(t)
 	in := responses.ResponseNewParams{Model: "generate", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Hi")}, MaxOutputTokens: openai.Int(8)}
@@ -46,7 +46,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestMessages: Anthropic's client reads messages, whole and as they come, and counts tokens.
+// TestMessages: Anthropic's client reads messages, whole and streamed, and counts tokens.
 func TestMessages(t *testing.T) {
 	c := anthropic.NewClient(anthropicoption.WithBaseURL(address(t)), anthropicoption.WithAPIKey("key"), anthropicoption.WithMaxRetries(0))
 	in := anthropic.MessageNewParams{Model: "generate", MaxTokens: 8, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Hi"))}}

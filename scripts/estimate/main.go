@@ -1,19 +1,19 @@
-// Command estimate predicts how fast a kernel's inner loop runs on CPUs that are not at hand, with
+// Command estimate predicts the speed of a kernel's inner loop on CPUs that are not available, with
 // llvm-mca, LLVM's model of their pipelines:
 //
 //	estimate [-min PERCENT] [-elements N] [-around N] GOARCH SYMBOL CPU...
 //
-// It builds the tests of package simd for GOARCH, disassembles SYMBOL, takes its innermost loop
-// with the most multiply-adds, of floats, words or bytes, and prints for each CPU model a row of a
-// Markdown table: cycles an iteration, the bound that the multiply-adds alone would set on that
-// model, and their ratio. With -min it fails if the ratio is less. With -elements, the number of
-// elements that an iteration of the loop handles, it prints the cycles per element instead of a
-// bound. With -around it takes the loop around that one, each iteration of which has N iterations
-// of the inner one.
+// It builds the tests of package simd for GOARCH, disassembles SYMBOL, and finds its innermost loop
+// with the most multiply-adds of floats, words or bytes. For each CPU model it prints a row of a
+// Markdown table: cycles per iteration, the bound that the multiply-adds by themselves would set on
+// that model, and the ratio of the two. With -min it fails if the ratio is less. With -elements,
+// the number of elements that an iteration of the loop processes, it prints the cycles per element
+// instead of a bound. With -around it uses the loop around the inner loop; each of its iterations
+// has N iterations of the inner loop.
 //
-// The figures are static estimates: they leave out memory, and the models have errors. They serve
-// to find a loop that is bound by something other than its arithmetic, and to notice when a change
-// makes it slow.
+// The figures are static estimates: they leave out memory, and the models have errors. They help to
+// find a loop that is limited by something other than its arithmetic, and to notice when a change
+// makes it slower.
 package main
 
 import (
@@ -29,14 +29,14 @@ import (
 	"strings"
 )
 
-// target is what differs between architectures.
+// target has the properties in which architectures differ.
 type target struct {
 	triple string
 	fma    *regexp.Regexp // a multiply-add of vectors
 	// branch matches a branch within a function and finds its destination.
 	branch *regexp.Regexp
-	// independent is the i-th of a run of multiply-adds with no dependencies among the run of them,
-	// like like: a multiply-add of the loop.
+	// independent returns the i-th of run multiply-adds that do not depend on each other. They use
+	// the instruction of like, a multiply-add of the loop.
 	independent func(like string, i int) string
 	run         int
 }
@@ -184,15 +184,16 @@ func disassemble(goarch, symbol string) ([]instruction, error) {
 	return code, nil
 }
 
-// hottestLoop returns the innermost loop with the most multiply-adds, or else the smallest one
-// around it, with some iterations of the inner one; nil if there is none.
+// hottestLoop returns the innermost loop with the most multiply-adds. If around is not 0, it
+// returns the smallest loop around that one, with around iterations of the inner loop. It returns
+// nil if there is no such loop.
 func (t target) hottestLoop(code []instruction, around int) []instruction {
 	index := map[uint64]int{}
 	for i, in := range code {
 		index[in.address] = i
 	}
 	type loop struct{ start, end int }
-	var loops []loop // by their ends
+	var loops []loop // ordered by their ends
 	for end, in := range code {
 		m := t.branch.FindStringSubmatch(in.text)
 		if m == nil {
@@ -207,7 +208,7 @@ func (t target) hottestLoop(code []instruction, around int) []instruction {
 	most := 0
 	for _, l := range loops {
 		if t.turnsBack(code[l.start : l.end-1]) {
-			continue // not the innermost
+			continue // it is not the innermost loop
 		}
 		if n, _ := t.countFMAs(code[l.start:l.end]); n > most {
 			best, most = l, n
@@ -225,7 +226,7 @@ func (t target) hottestLoop(code []instruction, around int) []instruction {
 	return nil
 }
 
-// turnsBack reports whether there is a loop in code.
+// turnsBack reports whether code contains a loop.
 func (t target) turnsBack(code []instruction) bool {
 	for _, in := range code {
 		if m := t.branch.FindStringSubmatch(in.text); m != nil {
@@ -237,7 +238,7 @@ func (t target) turnsBack(code []instruction) bool {
 	return false
 }
 
-// countFMAs returns how many multiply-adds there are, and one of them.
+// countFMAs returns the number of multiply-adds, and one of them.
 func (t target) countFMAs(code []instruction) (n int, like string) {
 	for _, in := range code {
 		if t.fma.MatchString(in.text) {
@@ -247,8 +248,8 @@ func (t target) countFMAs(code []instruction) (n int, like string) {
 	return n, like
 }
 
-// texts returns what to assemble. Branches go to address 0: where they went to is out of reach of
-// the few instructions of the loop.
+// texts returns the lines to assemble. Branches lead to address 0, because their destinations are
+// outside the few instructions of the loop.
 func (t target) texts(code []instruction) []string {
 	var list []string
 	for _, in := range code {
@@ -263,7 +264,7 @@ func (t target) texts(code []instruction) []string {
 
 var totalCycles = regexp.MustCompile(`Total Cycles:\s+([0-9]+)`)
 
-// cycles returns the model's cycles an iteration of a loop body, once it is under way.
+// cycles returns the model's cycles per iteration of a loop body in the steady state.
 func (t target) cycles(cpu string, body []string) (float64, error) {
 	var total [2]float64
 	iterations := [2]int{200, 1200}

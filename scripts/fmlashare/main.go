@@ -1,12 +1,12 @@
-// Command fmlashare counts what share of the instructions that a whole matrix product executes on
-// arm64 are vector multiply-adds, by running it under qemu-aarch64-static with a trace of every
-// translated block:
+// Command fmlashare computes the share of vector multiply-adds among the instructions that a whole
+// matrix product executes on arm64. It runs the product under qemu-aarch64-static with a trace of
+// every translated block:
 //
 //	fmlashare
 //
-// It prints, as a Markdown table, the instructions of one product by function. The start of the
-// program is left out: the command subtracts a run with one product from a run with three. The
-// counts say nothing about time; with the throughput of the inner loop (see command estimate) they
+// It prints a Markdown table with the instructions of one product by function. To leave out the
+// start of the program, it subtracts a run with one product from a run with three. The counts say
+// nothing about time. Together with the throughput of the inner loop (see command estimate) they
 // show how much edges, packing and calls add to it.
 package main
 
@@ -26,7 +26,7 @@ import (
 
 const pkg = "github.com/avoformer/avoformer/"
 
-// count is how many instructions were executed, and how many multiply-adds.
+// count holds the number of executed instructions, and the number of multiply-adds among them.
 type count struct{ all, fmla int }
 
 func main() {
@@ -70,7 +70,7 @@ func run() error {
 	}
 	const lanes, m, n, k = 4, 128, 768, 768
 	if least := m * n * k / lanes; total.fmla < least {
-		return fmt.Errorf("%d multiply-adds counted, and a product takes %d at least", total.fmla, least)
+		return fmt.Errorf("%d multiply-adds counted, want at least the %d of a product", total.fmla, least)
 	}
 	fmt.Println("| function | instructions | of all | multiply-adds | of its own |")
 	fmt.Println("| --- | ---: | ---: | ---: | ---: |")
@@ -104,14 +104,7 @@ func trace(binary, products string) (map[string]count, error) {
 	return countTrace(f)
 }
 
-// countTrace reads qemu's log. It has each block of code when it is translated,
-//
-//	IN: symbol
-//	0x0008ab50:  17fff558  b        #0x880b0
-//
-// and a line whenever a block is executed, with its address:
-//
-//	Trace 0: 0x7f5298200100 [0000000001009331/000000000008ab50/...] symbol
+// countTrace reads qemu's log. The log has each block of code when it is translated,
 func countTrace(r io.Reader) (map[string]count, error) {
 	blocks := map[uint64]count{}
 	counts := map[string]count{}

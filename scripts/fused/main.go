@@ -1,13 +1,13 @@
-// Fused finds Go code whose results have other bits on arm64 than on amd64: functions in which the
-// compiler fuses a multiplication and an addition into one rounding, and calls of functions of
-// package math that are assembly on some processors or that the compiler fuses. It builds the
-// command for arm64, reads its instructions, and fails for each such function of this module that
-// is not in a list.
+// Command fused finds Go code whose results have other bits on arm64 than on amd64: functions in
+// which the compiler fuses a multiplication and an addition into one rounding, and calls of
+// functions of package math that are assembly on some processors or that the compiler fuses. It
+// builds the command avoformer for arm64, reads its instructions, and fails for each such function
+// of this module that is not in its list.
 //
 //	go run ./scripts/fused
 //
 // A conversion rounds a product before the sum: float32(x*y) + z. Package internal/elementary
-// replaces package math.
+// replaces functions of package math.
 package main
 
 import (
@@ -22,8 +22,8 @@ import (
 
 const module = "github.com/avoformer/avoformer/"
 
-// mayFuse are prefixes of functions in which a fused result is the same, or does not reach a
-// caller, and why.
+// mayFuse holds prefixes of functions, with the reason why a fused result is the same or does not
+// reach a caller.
 var mayFuse = []struct{ function, why string }{
 	{"kernels/internal/order.", "products of two float32 are exact in float64"},
 	{"kernels/internal/simd.quantizeBlocks", "QuantizeOne: the product is exact"},
@@ -61,12 +61,12 @@ func main() {
 		os.Exit(1)
 	}
 	if found > 0 {
-		fmt.Fprintf(os.Stderr, "fused: %d places: write float32(x*y) + z, use internal/elementary, or say in scripts/fused why the result is the same\n", found)
+		fmt.Fprintf(os.Stderr, "fused: %d places: write float32(x*y) + z, use internal/elementary, or add the function to mayFuse in scripts/fused with the reason\n", found)
 		os.Exit(1)
 	}
 }
 
-// find prints the places, and returns how many there are.
+// find prints the places, and returns their number.
 func find() (found int, err error) {
 	dir, err := os.MkdirTemp("", "fused")
 	if err != nil {
@@ -122,7 +122,7 @@ func find() (found int, err error) {
 	return len(seen) + len(unused), dump.Wait()
 }
 
-// allowed returns the prefix in the list that a function has, or "".
+// allowed returns the prefix in the list that a function begins with, or "".
 func allowed(function string) string {
 	for _, m := range mayFuse {
 		if strings.HasPrefix(function, m.function) {

@@ -15,10 +15,10 @@ import (
 	"github.com/avoformer/avoformer/scripts/lint/arrows"
 )
 
-// The limits of every package.
+// These are the limits of every package.
 const (
 	mostInKnot = 4 // files
-	mostUp     = 5 // percent of the arrows, and one in any case
+	mostUp     = 5 // percent of the arrows, but at least one
 )
 
 // A limit replaces those limits for one package.
@@ -27,33 +27,34 @@ type limit struct {
 	up   int // arrows up; 0: mostUp percent
 }
 
-// limits are those of packages that exceed the common ones, and why. They only become smaller.
+// limits holds the packages that exceed the common limits, with the reasons. Limits may only become
+// smaller.
 var limits = map[string]limit{
-	// Files for one architecture resolve what the files for all of them declare, and the other way
-	// round.
+	// Files for one architecture resolve declarations in the files for all architectures, and vice
+	// versa.
 	"kernels/internal/simd": {up: 6},
 	// Workers, jobs and the pool are one state machine in three files.
 	"kernels/internal/par": {up: 4},
-	// A matrix packs itself, by its format, which is among the blocks' or among those of int8.
+	// A matrix packs itself in its format, which is one of blocks or one of int8.
 	"kernels/internal/weights": {up: 3},
-	// A call has a plan, and a plan is made for a call; the loops get panels from sources, which
-	// know the loops.
+	// A call has a plan, and a plan is made for a call. The loops read panels from sources, which
+	// depend on the loops.
 	"kernels/internal/product": {up: 3},
 	// The scheduler's loop is one type in five files.
 	"generation": {knot: 5, up: 6},
-	// An assembler is one type, Function: its operands, words and memory are methods of it in a
-	// file each.
+	// An assembler is one type, Function: its operands, words and memory are methods in a file for
+	// each.
 	"asm/arm64": {knot: 8, up: 5},
-	// A machine is one type, whose instructions are methods in a file for each kind.
+	// A machine is one type, whose instructions are methods. There is a file for each kind.
 	"asm/vec/neon": {up: 3},
 	"asm/vec/x86":  {knot: 8, up: 7},
-	// A family of kernels has a file for its entrance, which the files of its parts call back.
+	// A family of kernels has a file with its entry, which the files with its parts call back.
 	"asm/kernel": {up: 3},
-	// A pattern has sets, whose elements are parsed as patterns are; an expression makes the
-	// machine that matches it.
+	// A pattern has sets, whose elements are parsed like patterns. An expression builds the machine
+	// that matches it.
 	"text/tokenizer/internal/onig": {up: 2},
-	// A package of a protocol has a file with its routes, which hand requests to the files of each;
-	// these answer by what the first file has in common.
+	// A package of a protocol has a file with its routes, which pass requests to the files for each
+	// route. These files use code of the first file for their answers.
 	"serve/internal/engine":      {up: 3},
 	"serve/internal/wire":        {up: 2},
 	"serve/internal/anthropic":   {up: 3},
@@ -99,7 +100,7 @@ func arrowsLeadDown(t *tree) (problems []string) {
 	return problems
 }
 
-// exceeded returns what the graph of a package has more of than its limit allows.
+// exceeded returns a problem for each limit that the graph of a package exceeds.
 func exceeded(dir string, g *arrows.Graph, l limit) (problems []string) {
 	if up, most := g.Up(), max(l.up, g.Arrows()*mostUp/100, 1); len(up) > most {
 		problems = append(problems, fmt.Sprintf("%s: %d of %d arrows run up, want at most %d: %v", dir, len(up), g.Arrows(), most, up))
@@ -112,10 +113,10 @@ func exceeded(dir string, g *arrows.Graph, l limit) (problems []string) {
 	return problems
 }
 
-// exports are packages.
+// exports are the packages in patterns and those that they import.
 type exports struct {
-	dirs []string          // of those in patterns
-	of   map[string]string // the export data of these and of what they import, by import path
+	dirs []string          // the folders of the packages in patterns
+	of   map[string]string // the export data of these packages and of those that they import, by import path
 }
 
 // listExports lists the packages in patterns.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// kept are the structs with a context that live as long as one call does, or as the program.
+// kept holds the structs with a context that live as long as one call, or as long as the program.
 var kept = map[string]string{
 	"cmd/avoformer/app.go: app":             "the program",
 	"generation/job.go: job":                "a text in the scheduler, from the call to its end",
@@ -17,10 +17,11 @@ var kept = map[string]string{
 	"text/sound/sound.go: sink":             "a sound file while it is decoded",
 }
 
-// contextsAreArguments: a struct that keeps a context may outlive the call that the context is for.
+// contextsAreArguments finds structs that keep a context. They may outlive the call that the
+// context is for.
 func contextsAreArguments(t *tree) (problems []string) {
 	for _, f := range t.outside("bench", "scripts") {
-		of := "" // the type that is looked at; "" for structs without a name
+		of := "" // the current type; "" for a struct without a name
 		var look func(n ast.Node) bool
 		look = func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -43,11 +44,11 @@ func contextsAreArguments(t *tree) (problems []string) {
 	return problems
 }
 
-// contextsGiveTheirCause: the error of a context says only that it has ended, its cause says why.
-// Err is good for asking whether it has.
+// contextsGiveTheirCause finds errors that are a context's Err, which says only that the context
+// has ended. Its cause says why. Err is right for asking whether the context has ended.
 func contextsGiveTheirCause(t *tree) (problems []string) {
 	for _, f := range t.outside("bench", "scripts") {
-		asked := map[ast.Expr]bool{} // operands of == and !=
+		asked := map[ast.Expr]bool{} // the operands of == and !=
 		ast.Inspect(f.File, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.BinaryExpr:

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// floors are the folders of the root module, and examples, whose packages build on each other, from
-// below. Other folders, such as grammar and hub, import none of them.
-var floors = []string{"kernels", "search", "transformer", "models", "generation", "examples"}
+// layers are the folders of the root module, and examples, from the lowest on. Their packages build
+// on each other. Other folders, such as grammar and hub, import none of them.
+var layers = []string{"kernels", "search", "transformer", "models", "generation", "examples"}
 
-// rooms are the packages that kernels is made of, from below, beginning with those in internal.
-// Each imports only the packages before it.
-var rooms = []string{
+// kernelParts are the packages that kernels consists of, from the lowest on, beginning with those in
+// internal. Each imports only packages before it.
+var kernelParts = []string{
 	"internal/approx", "internal/elementary", "internal/half", "internal/meetings", "internal/race",
 	"kernels/internal/par",
 	"kernels/internal/order",
@@ -28,24 +28,24 @@ var rooms = []string{
 	"kernels",
 }
 
-// floor returns that of a folder, and -1 if it belongs to none.
-func floor(dir string) int {
-	return slices.IndexFunc(floors, func(f string) bool { return below(dir, f) })
+// layer returns the index of the layer that a folder is in, or -1.
+func layer(dir string) int {
+	return slices.IndexFunc(layers, func(f string) bool { return below(dir, f) })
 }
 
-// importsPointDown: a package imports no package of a floor or of a room above its own.
+// importsPointDown finds imports of a package in a higher layer, or of a later one of kernelParts.
 func importsPointDown(t *tree) (problems []string) {
 	for _, f := range t.files {
-		isRoom := slices.Contains(rooms, f.dir)
-		if below(f.dir, "kernels/internal") && !isRoom {
-			problems = append(problems, f.path+" is in a package without a place in the order of rooms")
+		isPart := slices.Contains(kernelParts, f.dir)
+		if below(f.dir, "kernels/internal") && !isPart {
+			problems = append(problems, f.path+" is in a package without a place in kernelParts")
 		}
-		if floor(f.dir) < 0 && f.dir != "grammar" && f.dir != "hub" && !isRoom {
+		if layer(f.dir) < 0 && f.dir != "grammar" && f.dir != "hub" && !isPart {
 			continue
 		}
 		for _, i := range f.Imports {
 			dir, ok := own(i)
-			if ok && (floor(dir) > floor(f.dir) || isRoom && !slices.Contains(rooms[:slices.Index(rooms, f.dir)], dir)) {
+			if ok && (layer(dir) > layer(f.dir) || isPart && !slices.Contains(kernelParts[:slices.Index(kernelParts, f.dir)], dir)) {
 				problems = append(problems, fmt.Sprintf("%s imports %s", f.path, dir))
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// kindsBelongToFault: no published package but fault declares a kind of error, under a name of its
-// own or the same one.
+// kindsBelongToFault finds kinds of errors that a published package other than fault declares,
+// under a name of its own or under the name in fault.
 func kindsBelongToFault(t *tree) (problems []string) {
 	for _, f := range t.outside("internal", "examples", "asm", "bench", "scripts", "doc") {
 		if f.Name.Name == "fault" {

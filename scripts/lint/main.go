@@ -11,13 +11,13 @@ import (
 	"os"
 )
 
-// A rule names what it checks, and returns a line for each place that breaks it.
+// A rule has a name and a check, which returns a line for each place that breaks the rule.
 type rule struct {
 	name  string
 	check func(*tree) []string
 }
 
-// rules are all, in the order in which they run.
+// rules are all rules, in the order in which they run.
 var rules = []rule{
 	{"imports point down", importsPointDown},
 	{"files and functions of kernels are short", shortKernels},
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// run checks the tree in dir by all rules.
+// run checks the tree in dir with all rules.
 func run(dir string, verbose bool) error {
 	t, err := read(os.DirFS(dir))
 	if err != nil {

@@ -2,8 +2,8 @@ package main
 
 import "go/ast"
 
-// passesStop: a pass of a model stops at its first error. cmp.Or evaluates all its arguments, so
-// that those after an error would compute with values that are not there.
+// passesStop finds passes of a model that do not stop at their first error. cmp.Or evaluates all
+// its arguments, so arguments after an error would compute with values that do not exist.
 func passesStop(t *tree) (problems []string) {
 	for _, f := range t.files {
 		if f.dir != "models" && f.dir != "transformer" && !below(f.dir, "examples") && !below(f.dir, "models/internal/block") {
@@ -24,7 +24,7 @@ func passesStop(t *tree) (problems []string) {
 }
 
 // computes reports whether an expression is a call with a workspace, such as Forward(ws, ...). A
-// method named check only looks.
+// method named check computes nothing.
 func computes(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok || len(call.Args) == 0 {

@@ -2,8 +2,8 @@ package main
 
 import "go/ast"
 
-// decodes are the files that may decode with encoding/json, because no file of a model or a user
-// comes in there.
+// decodes holds the files that may decode with encoding/json, because they read no file of a model
+// or a user.
 var decodes = map[string]string{
 	"internal/pyjson/pyjson.go":          "strings with escapes, known to be well-formed",
 	"grammar/value.go":                   "schemas, token by token in the order of their keys, of which the last of a name counts",
@@ -18,9 +18,8 @@ var decodes = map[string]string{
 	"scripts/release/licences.go":        "what the go command prints",
 }
 
-// pyjsonDecodes: package encoding/json folds the case of keys and merges objects, which no Python
-// program does. The JSON of serve and bulk is that of requests and records, which no Python program
-// reads.
+// pyjsonDecodes finds uses of encoding/json, which ignores the case of keys and merges objects,
+// unlike Python. In serve and bulk, JSON is requests and records, which no Python program reads.
 func pyjsonDecodes(t *tree) (problems []string) {
 	for _, f := range t.files {
 		if below(f.dir, "asm") || below(f.dir, "bench") || below(f.dir, "serve") || below(f.dir, "bulk") || decodes[f.path] != "" {

@@ -2,8 +2,9 @@ package main
 
 import "strings"
 
-// regularOpens: packages that read folders of models open files with package regular, which opens
-// no pipe and no device. Programs to copy have no internal packages.
+// regularOpens finds files that are not opened by package regular, which opens no pipes and no
+// devices. Packages that read folders of models must use it. Example programs cannot, since they
+// must not import internal packages.
 func regularOpens(t *tree) (problems []string) {
 	for _, f := range t.files {
 		switch {

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// structs has the words with which the names of structs of arguments end, and the packages that use
-// each. Options is for all others.
+// structs holds the words with which the names of structs of arguments end, and the packages that
+// use each word. All other packages use Options.
 var structs = map[string][]string{
 	"Params": {"kernels", "kernels/ref"},
-	"Config": {"transformer", "models", "models/classic", "generation", "text/tokenizer"}, // of a tokenizer: tokenizer_config.json
+	"Config": {"transformer", "models", "models/classic", "generation", "text/tokenizer"}, // in text/tokenizer it is tokenizer_config.json
 }
 
-// structsAreNamed: a struct of arguments is called as in the other structs of its package.
+// structsAreNamed finds structs of arguments whose names end in another word than the rule for
+// their package requires.
 func structsAreNamed(t *tree) (problems []string) {
 	for _, f := range t.outside("internal", "examples", "asm", "bench", "scripts", "cmd", "doc") {
 		for _, d := range f.Decls {

@@ -12,14 +12,14 @@ import (
 
 const modulePath = "github.com/avoformer/avoformer/"
 
-// A file is one of Go code that is not a test.
+// A file is a file of Go code that is not a test.
 type file struct {
-	path, dir string // from the root of the tree, with slashes
+	path, dir string // relative to the root of the tree, with slashes
 	text      string
 	*ast.File
 }
 
-// A tree has the files of all modules, without test data.
+// A tree holds the files of all modules, without test data.
 type tree struct {
 	files   []file
 	fset    *token.FileSet
@@ -76,10 +76,10 @@ func (t *tree) in(dir string) (files []file) {
 	return files
 }
 
-// below reports whether a folder is another one or lies in it.
+// below reports whether the folder dir is top, or is in it.
 func below(dir, top string) bool { return dir == top || strings.HasPrefix(dir, top+"/") }
 
-// own returns the folder of an import of this tree.
+// own returns the folder that an import of this tree is in.
 func own(i *ast.ImportSpec) (dir string, ok bool) {
 	return strings.CutPrefix(strings.Trim(i.Path.Value, `"`), modulePath)
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// twins: the functions of package kernels are the methods of Threads(1). Each has the parameters of
-// its method and only calls it, and each method has its function, except Run, which computes
-// nothing itself.
+// twins finds functions of package kernels that differ from the methods of Threads(1). Each
+// function must have the parameters of its method and only call it. Each method must have a
+// function, except Run, which computes nothing itself.
 func twins(t *tree) (problems []string) {
 	functions, methods := map[string]*ast.FuncDecl{}, map[string]*ast.FuncDecl{}
 	for _, f := range t.in("kernels") {

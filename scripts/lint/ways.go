@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// waysNameFigures: in the table of ways through a product, the field reads has the figures of
-// package tune that the way's condition reads, also in functions of its file that it calls, and the
-// conditions are in the table's order.
+// waysNameFigures checks the table of ways through a product. The field reads must list the figures
+// of package tune that the way's condition reads, directly or in functions of its file that it
+// calls. The conditions must be in the table's order.
 func waysNameFigures(t *tree) (problems []string) {
 	figures := map[string]bool{}
 	for _, f := range t.in("kernels/internal/tune") {
@@ -81,14 +81,15 @@ func waysNameFigures(t *tree) (problems []string) {
 	return problems
 }
 
-// A condition is that of a way: a case of a switch, or nil for the way that is left.
+// A condition is the condition of a way: a case of a switch, or nil for the last way, which needs
+// none.
 type condition struct {
 	way string
 	on  ast.Node
 }
 
-// conditions returns the cases of a function's switch that return a way, and the way that it ends
-// with.
+// conditions returns the cases of a function's switch that return a way, and the way that the
+// function returns at its end.
 func conditions(f *ast.FuncDecl) (all []condition) {
 	if f == nil {
 		return nil
@@ -122,7 +123,8 @@ func conditions(f *ast.FuncDecl) (all []condition) {
 	return all
 }
 
-// figuresRead returns the figures that a node names, also in the functions that it calls, sorted.
+// figuresRead returns the sorted figures that a node names, directly or in the functions that it
+// calls.
 func figuresRead(of ast.Node, figures map[string]bool, functions map[string]*ast.FuncDecl) []string {
 	read, seen := map[string]bool{}, map[string]bool{}
 	var visit func(n ast.Node) bool

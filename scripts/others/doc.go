@@ -1,2 +1,2 @@
-// Package others holds the test of this project's column of doc/others.md.
+// Package others tests this project's column of doc/others.md.
 package others

@@ -1,4 +1,4 @@
-// Package others holds the script that makes the table of doc/others.md, and the test of this
+// Package others holds the script that writes the table of doc/others.md, and the test of this
 // project's column.
 package others
 
@@ -28,7 +28,7 @@ var (
 	inf = float32(math.Inf(1))
 )
 
-// show writes numbers as others.py does.
+// show formats numbers as others.py does.
 func show(x ...float32) string {
 	var cells []string
 	for _, v := range x {
@@ -44,7 +44,7 @@ func show(x ...float32) string {
 	return strings.Join(cells, ", ")
 }
 
-// of returns the results of a function of elements.
+// of returns the results of an elementwise function, formatted.
 func of(f func(dst, x []float32), x ...float32) string {
 	dst := make([]float32, len(x))
 	f(dst, x)
@@ -56,10 +56,10 @@ func softmax(x ...float32) string {
 	return show(x...)
 }
 
-// repeat returns x, n times.
+// repeat returns n copies of x.
 func repeat(n int, x ...float32) []float32 { return slices.Repeat(x, n) }
 
-// layerNorm and rmsNorm return the first two elements of a row.
+// layerNorm and rmsNorm return the first two elements of a normalized row.
 func layerNorm(x []float32, eps float32) string {
 	kernels.LayerNorm(x, x, 1, len(x), nil, nil, eps)
 	return show(x[:2]...)
@@ -77,7 +77,7 @@ func gemm(a, c, alpha, beta float32) string {
 	return show(to...)
 }
 
-// attention returns what a query sees of values under a mask.
+// attention returns the result of attention for one query over values under a mask.
 func attention(mask kernels.MaskTerm, values ...float32) string {
 	const dim = 8
 	n := len(values)
@@ -107,7 +107,7 @@ func bfloat16(x ...float32) string {
 	return show(x...)
 }
 
-// q8 returns the integers of x in a block whose largest element is 127.
+// q8 returns the integers of x in a Q8_0 block whose largest element is 127.
 func q8(x ...float32) string {
 	block := make([]float32, 32)
 	block[0] = 127
@@ -120,7 +120,7 @@ func q8(x ...float32) string {
 	return show(x...)
 }
 
-// mxfp4 returns x after a block of MXFP4 that begins with it.
+// mxfp4 returns x converted to MXFP4 and back, in a block that begins with x.
 func mxfp4(x ...float32) string {
 	block, bytes := make([]float32, 32), make([]byte, 17)
 	copy(block, x)
@@ -128,7 +128,7 @@ func mxfp4(x ...float32) string {
 	return show(ref.Blocks("mxfp4", bytes).Float32()[:len(x)]...)
 }
 
-// powers returns the powers of 2 of blocks of MXFP4 with the largest magnitudes most.
+// powers returns the powers of 2 of blocks of MXFP4 whose largest magnitudes are most.
 func powers(most ...float32) string {
 	var out []float32
 	for _, x := range most {
@@ -140,12 +140,13 @@ func powers(most ...float32) string {
 	return show(out...)
 }
 
-// small returns the product of matrices of 1 by k and k by n.
+// small returns the product of a 1 x k and a k x n matrix.
 func small(n int, a, b []float32) string {
 	return show(product(1, len(a), n, 1, a, b)...)
 }
 
-// best returns the ids of the k vectors with the best scores, or says that there is an error.
+// best returns the ids of the k vectors with the best scores, or text that says that there was an
+// error.
 func best(t *testing.T, k int, scores ...float32) string {
 	index, err := search.New(1, search.Options{})
 	if err != nil {
@@ -182,7 +183,8 @@ func normal(n int) []float32 {
 	return x
 }
 
-// sameAlone reports whether each row of a product has the bits that it has alone.
+// sameAlone reports whether each row of a product has the same bits as in a product of only this
+// row.
 func sameAlone(rows int) string {
 	a, b := normal(rows*512), normal(512*512)
 	all := product(rows, 512, 512, 1, a, b)
@@ -205,7 +207,7 @@ func sameOnThreads(rows int) string {
 // TestOwn compares this project's column of the table with what the functions return.
 func TestOwn(t *testing.T) {
 	far := repeat(8, 1e30, -1e30)
-	none := "–" // there is no such function
+	none := "–" // no such function exists
 	own := map[string]string{
 		"ReLU of NaN, -0":                of(kernels.ReLU, nan, float32(math.Copysign(0, -1))),
 		"exp of -103.9, 88.8, -Inf, NaN": of(kernels.Exp, -103.9, 88.8, -inf, nan),

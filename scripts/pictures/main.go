@@ -1,6 +1,6 @@
-// Command pictures draws what script(1) recorded of a terminal, from the standard input, as an SVG
-// on the standard output. scripts/pictures/pictures.sh, that is make pictures, records and draws
-// those of the documents.
+// Command pictures reads a recording of a terminal by script(1) from the standard input, and draws
+// it as an SVG on the standard output. scripts/pictures/pictures.sh, which make pictures runs,
+// records and draws the pictures of the documents.
 package main
 
 import (
@@ -21,7 +21,7 @@ const (
 	letter = 8.43 // width of a monospaced letter of that size
 )
 
-// control are sequences of a terminal that leave no letters.
+// control matches sequences of a terminal that print no letters.
 var control = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 
 func main() {
@@ -30,7 +30,7 @@ func main() {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		s := control.ReplaceAllString(strings.TrimRight(in.Text(), "\r "), "")
-		if s == ">" { // the mark before the end
+		if s == ">" { // the prompt before the end
 			continue
 		}
 		lines = append(lines, s)
@@ -48,7 +48,7 @@ func main() {
 	fmt.Printf(`<rect width="100%%" height="100%%" rx="8" fill="#1d2129"/>`+"\n"+`<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="%d" xml:space="preserve">`+"\n", font)
 	for i, s := range lines {
 		colour := "#e6e6e6"
-		if strings.HasPrefix(s, "> ") || strings.HasPrefix(s, "$ ") { // what was typed
+		if strings.HasPrefix(s, "> ") || strings.HasPrefix(s, "$ ") { // the line was typed
 			colour = "#8fd0ff"
 		}
 		fmt.Printf(`<text x="%d" y="%d" fill="%s">%s</text>`+"\n", margin, margin+(i+1)*line-5, colour, html.EscapeString(s))

@@ -1,11 +1,11 @@
-// Command proxy writes a module proxy of the modules in this tree, as they would be once tagged, so
-// that what a tag will do can be tried before there is one.
+// Command proxy writes a module proxy of the modules in this tree, in the form that they will have
+// once tagged, so that the effect of a tag can be tried before the tag exists.
 //
 //	go run . -dir /tmp/proxy -version v0.1.0 ../.. ../../text ../../cmd/avoformer
 //	GOPROXY=file:///tmp/proxy go get github.com/avoformer/avoformer/text
 //
-// A module has the files that Git tracks, or would if they were added, as they are in the working
-// tree, without those of modules within it.
+// A module has the files that Git tracks or would track if they were added, as they are in the
+// working tree, without the files of modules within it.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// publish writes what a proxy has of the module in the folder root.
+// publish writes the files of a proxy for the module in the folder root.
 func publish(dir, version, root string) error {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -52,7 +52,7 @@ func publish(dir, version, root string) error {
 		return err
 	}
 	if len(parsed.Replace) > 0 {
-		return fmt.Errorf("go.mod has a replace, which nobody but the main module heeds")
+		return fmt.Errorf("go.mod has a replace, which has no effect except in the main module")
 	}
 	m := module.Version{Path: parsed.Module.Mod.Path, Version: version}
 	if err := module.Check(m.Path, m.Version); err != nil {
@@ -86,8 +86,8 @@ func publish(dir, version, root string) error {
 	return nil
 }
 
-// tracked returns the files under root that Git tracks or would track. zip.Create leaves those of
-// nested modules out.
+// tracked returns the files under root that Git tracks or would track. zip.Create leaves out those
+// of nested modules.
 func tracked(root string) ([]zip.File, error) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir, list.Stderr = root, os.Stderr
@@ -97,14 +97,14 @@ func tracked(root string) ([]zip.File, error) {
 	}
 	var files []zip.File
 	for _, name := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if info, err := os.Lstat(filepath.Join(root, name)); err == nil && info.Mode().IsRegular() { // else it was removed
+		if info, err := os.Lstat(filepath.Join(root, name)); err == nil && info.Mode().IsRegular() { // otherwise it was removed
 			files = append(files, file{root, name})
 		}
 	}
 	return files, nil
 }
 
-// A file is one of a module.
+// A file is a file of a module.
 type file struct{ root, name string }
 
 func (f file) Path() string                 { return f.name }

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// most is how many bytes a program downloads at most with a module, zipped.
+// most holds the largest allowed size of each module's zip in bytes, which programs download.
 var most = map[string]int64{".": 3_000_000, "text": 1_000_000, "text/sound": 200_000, "serve": 500_000, "bulk": 300_000, "cmd/avoformer": 300_000}
 
-// TestSizes holds the modules to the sizes of their archives: fixtures and models of examples are
-// modules of their own.
+// TestSizes checks the sizes of the modules' archives. Fixtures and models of examples are modules
+// of their own.
 func TestSizes(t *testing.T) {
 	dir := t.TempDir()
 	for m, limit := range most {

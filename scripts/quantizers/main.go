@@ -1,10 +1,4 @@
-// Command quantizers makes blocks of numbers for compare.py:
-//
-//	quantizers < requests > blocks
-//
-// A request is a line, FORMAT NUMBERS WEIGHTS, and that many float32 of each, little-endian.
-// Weights of importance are those of a row. The answer is how many nanoseconds making the blocks
-// took on one thread, in 8 bytes, and the bytes of the blocks.
+// Command quantizers converts numbers to blocks for compare.py:
 package main
 
 import (
@@ -30,7 +24,7 @@ func run() error {
 		var name string
 		var numbers, weights int
 		if _, err := fmt.Fscanf(in, "%s %d %d\n", &name, &numbers, &weights); err != nil {
-			return nil // the end
+			return nil // the end of the requests
 		}
 		f, err := kernels.ParseFormat(name)
 		if err != nil {

@@ -1,4 +1,4 @@
-// Archives with the same bytes for the same files.
+// This file writes archives, which have the same bytes for the same files.
 
 package main
 

@@ -1,4 +1,5 @@
-// The licences of modules, from the files in the module cache, and the bill of materials.
+// This file has the licences of modules, from the files in the module cache, and the bill of
+// materials.
 
 package main
 
@@ -17,17 +18,17 @@ import (
 	"time"
 )
 
-// licenceText is a file that says under which licence a module is.
+// licenceText is a file that states the licence of a module.
 type licenceText struct {
 	file string
 	text []byte
-	name string // as SPDX writes it
+	name string // the licence's SPDX name
 }
 
 var licenceFile = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice)([._-].*)?$`)
 
 // licencesOf returns the licences of a module. A module without a known licence is an error, and so
-// is a text that is not one of those below.
+// is a licence file that matches none of marks.
 func licencesOf(m *debug.Module) ([]licenceText, error) {
 	download := exec.Command("go", "mod", "download", "-json", m.Path+"@"+m.Version)
 	download.Env = append(os.Environ(), "GOWORK=off")
@@ -46,7 +47,7 @@ func licencesOf(m *debug.Module) ([]licenceText, error) {
 	}
 	var all []licenceText
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !licenceFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".docs") { // of its pages
+		if !e.Type().IsRegular() || !licenceFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".docs") { // a licence of the module's pages
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(at.Dir, e.Name()))
@@ -65,7 +66,7 @@ func licencesOf(m *debug.Module) ([]licenceText, error) {
 	return all, nil
 }
 
-// marks are words of licences; a text may hold several licences.
+// marks are texts that identify licences. A file may hold several licences.
 var marks = []struct{ name, words string }{
 	{"Apache-2.0", "Apache License Version 2.0, January 2004"},
 	{"MPL-2.0", "Mozilla Public License Version 2.0"},
@@ -76,13 +77,13 @@ var marks = []struct{ name, words string }{
 	{"Unlicense", "This is free and unencumbered software released into the public domain"},
 }
 
-// classify returns an SPDX expression of the licences in a text, empty if it is not one of the
-// above.
+// classify returns an SPDX expression for the licences in a text, or "" if the text matches none of
+// marks.
 func classify(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	var found []string
 	for _, m := range marks {
-		whole := m.name != "BSD-2-Clause" || !slices.Contains(found, "BSD-3-Clause") // which has the words of both
+		whole := m.name != "BSD-2-Clause" || !slices.Contains(found, "BSD-3-Clause") // whose text contains that of BSD-2-Clause
 		if whole && strings.Contains(text, strings.ToLower(m.words)) {
 			found = append(found, m.name)
 		}
@@ -121,8 +122,8 @@ type licence struct {
 	Expression string `json:"expression"`
 }
 
-// billOfMaterials is CycloneDX 1.6: the command, Go, and the modules in it. Its serial number is
-// derived from its content.
+// billOfMaterials returns a CycloneDX 1.6 document with the command, Go, and the modules in the
+// command. Its serial number is derived from its content.
 func billOfMaterials(version, platform string, info *debug.BuildInfo, when time.Time) ([]byte, error) {
 	components := []component{{Type: "platform", Name: "go", Version: strings.TrimPrefix(info.GoVersion, "go"), Licences: []licence{{"BSD-3-Clause"}}}}
 	for _, m := range others(info) {

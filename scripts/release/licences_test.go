@@ -18,8 +18,9 @@ var update = flag.Bool("update", false, "write doc/dependencies.md")
 
 const begin, end = "<!-- begin, written by go test ./scripts/release -update -->\n", "<!-- end -->\n"
 
-// TestLicences: doc/dependencies.md lists every module that a package of the published ones is
-// built with, and its licence, which is one of those that may go into a program under any other.
+// TestLicences: doc/dependencies.md lists every module that the published packages are built with.
+// It states the module's licence, which must be one that allows use in a program under any other
+// licence.
 func TestLicences(t *testing.T) {
 	if testing.Short() {
 		t.Skip("looks at the sources of all dependencies")
@@ -72,7 +73,7 @@ func TestLicences(t *testing.T) {
 			t.Fatal(err)
 		}
 	case written != table.String():
-		t.Errorf("%s is not what the modules require; go test ./scripts/release -update writes\n%s", file, table.String())
+		t.Errorf("%s does not list the modules that are required; go test ./scripts/release -update writes\n%s", file, table.String())
 	}
 }
 
@@ -99,11 +100,11 @@ func TestSameBytes(t *testing.T) {
 		one, err1 := pack("x", files)
 		two, err2 := pack("x", files)
 		if err1 != nil || err2 != nil || !bytes.Equal(one, two) {
-			t.Errorf("%s: twice differs, or %v, %v", name, err1, err2)
+			t.Errorf("%s: two archives of the same files differ, or errors %v, %v", name, err1, err2)
 		}
 		other, err := pack("x", files[:1])
 		if err != nil || bytes.Equal(one, other) {
-			t.Errorf("%s: one file less makes no difference, or %v", name, err)
+			t.Errorf("%s: an archive with one file less is equal, or error %v", name, err)
 		}
 	}
 }

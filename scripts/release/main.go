@@ -1,6 +1,6 @@
-// Command release writes the files of a release: for each platform one archive with the command,
-// the licence of this project and those of all modules in the binary; SHA256SUMS; and a software
-// bill of materials for each, as CycloneDX 1.6 in JSON:
+// Command release writes the files of a release: for each platform an archive with the command, the
+// licence of this project and those of all modules in the binary, and a software bill of materials,
+// as CycloneDX 1.6 in JSON; and SHA256SUMS:
 //
 //	go run ./scripts/release -version v0.1.0 -out dist [PLATFORM...]
 //
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// platforms are those of the README's table that the command is useful on.
+// platforms are the platforms in the README's table on which the command is useful.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 const self = "github.com/avoformer/avoformer"
@@ -93,7 +93,7 @@ func release(version, out string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), sums.Bytes(), 0o666)
 }
 
-// commitTime is when the commit was made. Zip has no time before 1980.
+// commitTime returns the time of the commit. Zip files cannot have times before 1980.
 func commitTime() time.Time {
 	out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
 	seconds, err2 := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
@@ -111,8 +111,8 @@ func build(version, goos, goarch string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "avoformer")
-	// -buildid=: that of the linker has hashes of paths. Whether the tree is clean must not change
-	// bytes.
+	// -buildid= removes the linker's build ID, which has hashes of paths. -buildvcs=false keeps the
+	// state of the tree out of the binary.
 	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.release="+version, "-o", path, "./cmd/avoformer")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
 	c.Stderr = os.Stderr

@@ -1,4 +1,4 @@
-// Package schemas is only a test: texts that package grammar generates for JSON schemas drawn at
-// random must be valid according to an independent validator. It is a separate module, so that
-// users of package grammar do not inherit the validator.
+// Package schemas has only tests. One of them checks with an independent validator that the texts
+// that package grammar generates for random JSON schemas are valid. It is a separate module, so
+// that users of package grammar do not depend on the validator.
 package schemas

@@ -21,7 +21,7 @@ type object = map[string]any
 
 func (d drawing) one(options ...any) any { return options[d.IntN(len(options))] }
 
-// draw returns a schema; at depth 0 one of a scalar.
+// draw returns a random schema. At depth 0 it is the schema of a scalar.
 func (d drawing) draw(depth int) any {
 	n := d.IntN(12)
 	if depth == 0 {
@@ -119,7 +119,7 @@ func (d drawing) array(depth int) any {
 	return s
 }
 
-// combination joins schemas; those of a oneOf exclude each other.
+// combination returns a schema that combines others. Schemas of a oneOf exclude each other.
 func (d drawing) combination(depth int) any {
 	switch d.IntN(3) {
 	case 0:
@@ -135,7 +135,7 @@ func (d drawing) combination(depth int) any {
 	return a
 }
 
-// vocabulary has every byte, and pieces of what JSON has.
+// vocabulary returns tokens: every byte, and pieces of JSON texts.
 func vocabulary(t *testing.T) ([][]byte, *grammar.Vocabulary) {
 	var tokens [][]byte
 	for b := range 256 {
@@ -153,8 +153,8 @@ func vocabulary(t *testing.T) ([][]byte, *grammar.Vocabulary) {
 	return tokens, v
 }
 
-// generate goes through g at random, and after many tokens to a near end; ended is false for a text
-// that found none.
+// generate chooses tokens of g at random. After many tokens it prefers tokens that close something.
+// ended is false if the text did not end.
 func generate(t *testing.T, r *rand.Rand, g *grammar.Grammar, v *grammar.Vocabulary, tokens [][]byte) (generated string, ended bool) {
 	m, text := g.Matcher(v), []byte(nil)
 	for n := 0; !m.Done(); n++ {
@@ -188,11 +188,11 @@ func generate(t *testing.T, r *rand.Rand, g *grammar.Grammar, v *grammar.Vocabul
 	return string(text), true
 }
 
-// closing returns the bracket or quote among tokens that closes something, or else next.
+// closing returns a bracket or quote among tokens that closes a value, or next if there is none.
 func closing(tokens []int, next int) int {
 	object, array := slices.Contains(tokens, '}'), slices.Contains(tokens, ']')
 	switch {
-	case object && !array: // both may follow in strings alone
+	case object && !array: // only in strings, both may follow
 		return '}'
 	case array && !object:
 		return ']'
@@ -203,7 +203,7 @@ func closing(tokens []int, next int) int {
 }
 
 func TestSchemas(t *testing.T) {
-	const count, texts, want = 300, 8, 200 // some of the schemas hold for nothing
+	const count, texts, want = 300, 8, 200 // no text is valid for some of the schemas
 	tokens, v := vocabulary(t)
 	done := 0
 	for i := range count {
@@ -261,7 +261,8 @@ func validator(t *testing.T, schema string) *jsonschema.Schema {
 	return s
 }
 
-// more adds a keyword to a schema that excludes or counts something, or makes another depend on it.
+// more adds a keyword to a schema: one that excludes or counts values, or that makes a value depend
+// on another.
 func (d drawing) more(s object, depth int) {
 	switch s["type"] {
 	case "string":
@@ -310,7 +311,7 @@ func (d drawing) more(s object, depth int) {
 	}
 }
 
-// TestKeywords is TestSchemas for keywords that exclude, count or depend.
+// TestKeywords does the same as TestSchemas, for keywords that exclude, count or depend.
 func TestKeywords(t *testing.T) {
 	const count, texts, want = 400, 6, 250
 	tokens, v := vocabulary(t)
@@ -357,18 +358,18 @@ func TestKeywords(t *testing.T) {
 	}
 	t.Log(done, "schemas,", endless, "texts that found no end")
 	if done < want || endless > done*texts/50 {
-		t.Errorf("%d schemas were compiled, want %d; %d texts found no end", done, want, endless)
+		t.Errorf("%d schemas were compiled, want %d; %d texts did not end", done, want, endless)
 	}
 }
 
-// TestShapes validates what the grammars of the committed schemas let through.
+// TestShapes validates texts that the grammars of the committed schemas generate.
 func TestShapes(t *testing.T) {
 	data, err := os.ReadFile("../../grammar/testdata/schemas.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := map[string]bool{"nullable of OpenAPI": true, "old bounds": true}                       // not of 2020-12
-	ahead := map[string]bool{"password": true, "pydantic: decimal": true, "escapes of units": true} // not of package regexp, which the validator uses
+	other := map[string]bool{"nullable of OpenAPI": true, "old bounds": true}                       // not valid in 2020-12
+	ahead := map[string]bool{"password": true, "pydantic: decimal": true, "escapes of units": true} // not supported by package regexp, which the validator uses
 	tokens, v := vocabulary(t)
 	r := rand.New(rand.NewPCG(3, 3))
 	for line := range bytes.Lines(data) {

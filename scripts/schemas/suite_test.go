@@ -26,18 +26,18 @@ type suiteCase struct {
 	}
 }
 
-// tally counts the instances of a suite by what became of them.
-type tally struct {
+// counts are numbers of instances of a suite, by their outcome.
+type counts struct {
 	schemas                  int
-	valid, invalid           int // let through, and not, as they should be
-	refused, narrower, wrong int // of schemas that are refused by name; valid, but of a form that is not generated
+	valid, invalid           int // instances that are accepted and rejected correctly
+	refused, narrower, wrong int // instances of schemas that are refused by name; valid ones in a form that is not generated; wrong outcomes
 	reasons                  map[string]int
 }
 
 // TestSuite compiles every schema of drafts 7 and 2020-12 in the folder tests of the
-// JSON-Schema-Test-Suite: the grammar lets through the JSON text of each valid instance, in one
-// order of its members at least, and of no invalid one in any order; or the schema is refused by
-// name.
+// JSON-Schema-Test-Suite. Either the grammar accepts the JSON text of each valid instance, in at
+// least one order of its members, and of no invalid instance in any order, or the schema is refused
+// by name.
 func TestSuite(t *testing.T) {
 	dir := os.Getenv("AVOFORMER_SCHEMA_SUITE")
 	if dir == "" {
@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 				if err != nil || len(names) == 0 {
 					t.Fatal(names, err)
 				}
-				sum := tally{reasons: map[string]int{}}
+				sum := counts{reasons: map[string]int{}}
 				for _, name := range names {
 					sum.file(t, draft, group, name)
 				}
@@ -71,7 +71,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func (s *tally) file(t *testing.T, draft, group, name string) {
+func (s *counts) file(t *testing.T, draft, group, name string) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -128,13 +128,13 @@ func (s *tally) file(t *testing.T, draft, group, name string) {
 	}
 }
 
-// notGenerated are valid instances that no grammar lets through, because of the forms that the
-// comment of grammar.JSONSchema lists.
+// notGenerated reports whether an instance is valid but not accepted by any grammar, because its
+// form is in the list in the comment of grammar.JSONSchema.
 func notGenerated(id string) bool {
 	for _, form := range []string{
 		"bignum: ",                           // numbers of more than 16 digits
-		"float-overflow: ",                   // an integer with an exponent
-		"a quoted string", "address-literal", // of mail
+		"float-overflow: ",                   // integers with an exponent
+		"a quoted string", "address-literal", // in addresses of mail
 		"leap second", "case-insensitive", "xn--", "punycoded", "Punycode", "A-label",
 		"no validation: invalid number", // a metaschema that leaves keywords out
 	} {
@@ -145,11 +145,10 @@ func notGenerated(id string) bool {
 	return false
 }
 
-// remarks are files of optional tests that hold implementations to what the specification calls a
-// remark.
+// remarks are files of optional tests for keywords that the specification treats as annotations.
 var remarks = map[string]bool{"content": true}
 
-// reason returns an error without what differs from schema to schema.
+// reason returns the text of an error without the parts that differ from schema to schema.
 func reason(err error) string {
 	s := err.Error()
 	if i := strings.LastIndex(s, ": "); i >= 0 && strings.Contains(s, "not supported") {
@@ -158,8 +157,8 @@ func reason(err error) string {
 	return s
 }
 
-// variants are JSON texts of a value as grammars spell it: its members in every order, its numbers
-// as they are written and without a fraction of zeros.
+// variants returns the JSON texts of a value in the spelling of grammars: its members in every
+// order, and its numbers as they are written and without a fraction of zeros.
 func variants(t *testing.T, data json.RawMessage) []string {
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.UseNumber()
@@ -243,7 +242,7 @@ func wrap(before string, list []string, behind string) []string {
 	return list
 }
 
-// quote spells a string as grammars do: each character as it is, unless JSON wants it escaped.
+// quote writes a string as grammars do: it escapes a character only if JSON requires it.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -273,7 +272,7 @@ var bytesOnly = func() *grammar.Vocabulary {
 	return v
 }()
 
-// follows reports whether a grammar lets a whole text through.
+// follows reports whether a grammar accepts a text.
 func follows(t *testing.T, g *grammar.Grammar, text string) bool {
 	m := g.Matcher(bytesOnly)
 	for _, b := range []byte(text) {

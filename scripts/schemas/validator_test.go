@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// valid reports what a Validator says of a text.
+// valid reports whether a Validator accepts a text.
 func valid(t *testing.T, v *grammar.Validator, text string) bool {
 	t.Helper()
 	err := v.Validate(text)
@@ -24,8 +24,8 @@ func valid(t *testing.T, v *grammar.Validator, text string) bool {
 	return err == nil
 }
 
-// TestValidatorSuite: grammar.Validator says of the instances of the JSON-Schema-Test-Suite what
-// the suite does.
+// TestValidatorSuite: grammar.Validator has the results of the JSON-Schema-Test-Suite for its
+// instances.
 func TestValidatorSuite(t *testing.T) {
 	dir := os.Getenv("AVOFORMER_SCHEMA_SUITE")
 	if dir == "" {
@@ -81,7 +81,8 @@ func TestValidatorSuite(t *testing.T) {
 	}
 }
 
-// TestValidatorDrawn: it says of drawn texts and drawn schemas what another library does.
+// TestValidatorDrawn: for random texts and random schemas, the validator agrees with another
+// library.
 func TestValidatorDrawn(t *testing.T) {
 	const count, texts = 1500, 40
 	said := map[bool]int{}
@@ -93,7 +94,7 @@ func TestValidatorDrawn(t *testing.T) {
 			d.beyond(schema)
 		}
 		schema["$defs"] = object{"x": object{"type": "object", "properties": object{"next": object{"$ref": "#/$defs/x"}, "n": d.draw(0)}}, "y/z": d.draw(1), "y": object{"z": true}}
-		withoutFormats(schema) // which the oracle takes for more than remarks
+		withoutFormats(schema) // the oracle enforces formats
 		text, err := json.Marshal(schema)
 		if err != nil {
 			t.Fatal(err)
@@ -120,12 +121,12 @@ func TestValidatorDrawn(t *testing.T) {
 		}
 	}
 	if said[true] < 3000 || said[false] < 3000 {
-		t.Errorf("valid and not: %v", said)
+		t.Errorf("counts of valid and invalid texts: %v", said)
 	}
 	t.Log(said)
 }
 
-// beyond adds keywords that the grammar does not hold, or not always.
+// beyond adds keywords that the grammar does not enforce, or not always.
 func (d drawing) beyond(s object) {
 	switch d.IntN(8) {
 	case 0:
@@ -150,7 +151,7 @@ func (d drawing) beyond(s object) {
 	}
 }
 
-// withoutFormats removes format from a schema and all below it.
+// withoutFormats removes format from a schema and all schemas within it.
 func withoutFormats(s any) {
 	switch s := s.(type) {
 	case object:
@@ -165,7 +166,7 @@ func withoutFormats(s any) {
 	}
 }
 
-// value draws a value of what drawn schemas speak of.
+// value draws a random value that suits the drawn schemas.
 func (d drawing) value(depth int) any {
 	n := d.IntN(9)
 	if depth == 0 {

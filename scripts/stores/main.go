@@ -1,9 +1,4 @@
-// Command stores prints what package search finds, for stores.py to compare databases with:
-//
-//	go run ./scripts/stores -dim 64 -precision float32 rows queries
-//
-// Both files hold rows of -dim float32 numbers, little-endian. For each query it prints a line of
-// JSON with all rows, the best first: their numbers and their scores.
+// Command stores prints search results of package search. stores.py compares databases with them:
 package main
 
 import (

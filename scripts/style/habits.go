@@ -6,7 +6,7 @@ import "regexp"
 type habit struct {
 	name    string
 	pattern *regexp.Regexp
-	fine    *regexp.Regexp // what a phrase, with the twenty bytes before it, matches where it is right; nil: it never is
+	fine    *regexp.Regexp // matches phrases, with the twenty bytes before them, that are right; nil: no phrase is
 	instead string
 }
 

@@ -1,5 +1,5 @@
-// Command style finds phrases that doc/style.md rules out. It reads Markdown, the comments of Go,
-// shell, Python and make, and the messages in Go code other than tests:
+// Command style finds phrases that doc/style.md rules out. It reads Markdown, the comments in Go,
+// shell, Python and makefiles, and the messages in Go code except tests:
 //
 //	go run ./scripts/style          prints each with its place and what to write instead; fails if there are any
 //	go run ./scripts/style -count   prints how many there are of each kind
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// examples are the files that have such phrases on purpose.
+// examples are files that contain such phrases on purpose.
 var examples = []string{"doc/style.md", "scripts/style/habits.go", "scripts/style/main_test.go"}
 
 func main() {
@@ -54,7 +54,7 @@ type finding struct {
 	habit  habit
 }
 
-// run reads the files that git tracks in dir, and those that it would track.
+// run reads the files in dir that git tracks or would track.
 func run(dir string) ([]finding, error) {
 	cmd := exec.Command("git", "ls-files", "-co", "--exclude-standard", "--deduplicate")
 	cmd.Dir = dir
@@ -73,7 +73,7 @@ func run(dir string) ([]finding, error) {
 		}
 		data, err := os.ReadFile(dir + "/" + file)
 		if os.IsNotExist(err) {
-			continue // deleted, not yet committed
+			continue // deleted, but the deletion is not committed
 		}
 		if err != nil {
 			return nil, err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestHabits has a bad line for every habit, which only that habit finds, and lines that are fine.
+// TestHabits has a bad line for each habit, which only that habit finds, and lines that are fine.
 func TestHabits(t *testing.T) {
 	bad := map[string]string{
 		"who as a noun":                       "The shard goes to who makes the claim",
@@ -68,8 +68,8 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestFiles looks through files of each kind: where phrases are found, across lines too, and where
-// none are looked for.
+// TestFiles reads files of each kind. It checks where phrases are found, including phrases that run
+// over two lines, and where they are not looked for.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -14,7 +14,7 @@ import (
 // A prose is a paragraph, a comment or a message. It is checked as a whole, since a phrase may run
 // over several lines.
 type prose struct {
-	line  int // of the first of lines
+	line  int // the number of the first line
 	lines []string
 }
 
@@ -46,7 +46,7 @@ func (p prose) check() []finding {
 // code is a span of code in Markdown, whose words are names.
 var code = regexp.MustCompile("`[^`]*`")
 
-// reader returns what splits a file of that name into prose, nil if nothing does.
+// reader returns the function that splits a file with that name into prose, or nil for other files.
 func reader(file string) func(file string, data []byte) ([]prose, error) {
 	switch path.Ext(file) {
 	case ".go":
@@ -95,7 +95,7 @@ func fromGo(file string, data []byte) ([]prose, error) {
 	return all, nil
 }
 
-// item is the beginning of an item of a list.
+// item matches the beginning of an item of a list.
 var item = regexp.MustCompile(`^ *(?:-|\d+\.) `)
 
 // fromMarkdown returns the paragraphs and the rows of tables of a page, without its blocks of code.
@@ -131,8 +131,8 @@ func fromMarkdown(_ string, data []byte) ([]prose, error) {
 	return all, nil
 }
 
-// fromScript returns the comments that begin with # in a file of shell, Python, awk or make;
-// successive lines are one.
+// fromScript returns the comments that begin with # in a file of shell, Python, awk or make.
+// Successive lines are one comment.
 func fromScript(_ string, data []byte) ([]prose, error) {
 	var all []prose
 	last := -1

@@ -1,10 +1,10 @@
-// Command tierran finds out from coverage profiles which kernels of an instruction set were called,
-// and fails unless all of them were:
+// Command tierran reads coverage profiles, lists the kernels of an instruction set that were
+// called, and fails unless all of them were:
 //
 //	tierran ISA PROFILE...
 //
-// ISA is the suffix of the kernels' names, such as AVX512. It is run at the root of the repository
-// with profiles of package kernels/internal/simd.
+// ISA is the suffix of the kernels' names, such as AVX512. The command runs at the root of the
+// repository, with profiles of package kernels/internal/simd.
 package main
 
 import (
@@ -53,7 +53,7 @@ func fatal(args ...any) {
 	os.Exit(1)
 }
 
-// block is a run of statements that is executed as a whole.
+// block is a sequence of statements that run together.
 type block struct{ line0, col0, line1, col1, statements, count int }
 
 func (b block) contains(p token.Position) bool {
@@ -61,7 +61,7 @@ func (b block) contains(p token.Position) bool {
 		(p.Line < b.line1 || p.Line == b.line1 && p.Column < b.col1)
 }
 
-// readProfiles returns the executed blocks of each file of the directory.
+// readProfiles returns the executed blocks of each file in the directory.
 func readProfiles(names []string) (map[string][]block, error) {
 	covered := map[string][]block{}
 	for _, name := range names {
@@ -93,8 +93,8 @@ func readProfiles(names []string) (map[string][]block, error) {
 	return covered, nil
 }
 
-// kernels returns the functions without a body whose names end in isa, and whether each is called
-// in an executed block.
+// kernels returns the functions without a body whose names end in isa. The value of each says
+// whether an executed block calls it.
 func kernels(isa string, covered map[string][]block) (map[string]bool, error) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob(dir + "/*.go")

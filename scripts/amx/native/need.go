@@ -4,9 +4,9 @@ package native
 
 import "os"
 
-// Need skips a test on a machine without tiles. It fails the test if AVOFORMER_REQUIRE_AMX is set,
-// as it is where a runner or an emulator has tiles. Otherwise it asks Linux for the permission to
-// use them.
+// Need skips a test on a machine without tiles, or fails the test if AVOFORMER_REQUIRE_AMX is set,
+// as in runs under a runner or an emulator with tiles. Otherwise it asks Linux for permission to
+// use tiles.
 func Need(t interface {
 	Helper()
 	Fatal(args ...any)

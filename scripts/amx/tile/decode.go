@@ -1,10 +1,10 @@
-// Package tile computes what the instructions of Intel's AMX do: a decoder of their encodings, and
-// a machine with the tiles of one thread. The runner in the folder above lends it to programs on
+// Package tile executes the instructions of Intel's AMX: it has a decoder of their encodings, and a
+// machine with the tiles of one thread. The runner in the folder above uses it for programs on
 // processors that have no tiles.
 //
-// decode.go reads instructions, machine.go has tiles, their configuration, loads and stores, and
-// dot.go the products. pairs.go has VDPBF16PS, which multiplies bfloat16 as products of tiles do,
-// in vectors.
+// decode.go decodes instructions, machine.go has tiles, their configuration, loads and stores, and
+// dot.go has the products. pairs.go has VDPBF16PS, which multiplies bfloat16 in vectors, as
+// products of tiles do.
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18, and
 // volume 2, the pages of the instructions.
@@ -20,7 +20,7 @@ import (
 // Op is an instruction.
 type Op uint8
 
-// The instructions.
+// These are the instructions.
 const (
 	LDTILECFG Op = iota
 	STTILECFG
@@ -41,7 +41,7 @@ var opNames = [...]string{"LDTILECFG", "STTILECFG", "TILERELEASE", "TILEZERO", "
 
 func (o Op) String() string { return opNames[o] }
 
-// Ops is every instruction.
+// Ops returns all instructions.
 func Ops() (all []Op) {
 	for o := range opNames {
 		all = append(all, Op(o))
@@ -52,23 +52,23 @@ func Ops() (all []Op) {
 // Instruction is a decoded instruction.
 type Instruction struct {
 	Op
-	// C is the tile that changes or is stored; a product adds A times B to it.
+	// C is the tile that changes or is stored. A product adds A times B to it.
 	C, A, B int
-	// Mem is the operand in memory. Of loads and stores the index is the stride of rows.
+	// Mem is the operand in memory. For loads and stores, its index is the stride of rows.
 	Mem Address
-	Len int // bytes
+	Len int // length in bytes
 }
 
-// Address is an operand in memory, by the numbers of its registers, in the order of their encoding;
-// -1 means no register.
+// Address is an operand in memory. Registers have the numbers of their encoding; -1 means no
+// register.
 type Address struct {
 	Base, Index int
 	Scale       int
 	Disp        int64
-	OfNext      bool // Disp counts from the next instruction
+	OfNext      bool // Disp is relative to the next instruction
 }
 
-// encoding is what names an instruction: the prefix that VEX holds and the opcode, and whether the
+// encoding identifies an instruction: the prefix that VEX holds, the opcode, and whether the
 // operand is in memory.
 type encoding struct {
 	prefix, opcode byte
@@ -82,11 +82,11 @@ var encodings = map[encoding]Op{
 	{2, 0x5c, false}: TDPBF16PS,
 }
 
-// Decode reads the instruction at the beginning of code. It is an error if that is not of AMX, or
-// is one that the processor refuses as #UD.
+// Decode decodes the instruction at the beginning of code. It returns an error if that is not an
+// instruction of AMX, or if the processor refuses it as #UD.
 func Decode(code []byte) (i Instruction, err error) {
 	if len(code) < 5 || code[0] != 0xc4 || code[1]&0x1f != 2 {
-		return i, fmt.Errorf("% x: no instruction of AMX", code[:min(len(code), 5)])
+		return i, fmt.Errorf("% x: not an instruction of AMX", code[:min(len(code), 5)])
 	}
 	r, x, b := ^code[1]>>7&1, ^code[1]>>6&1, ^code[1]>>5&1
 	wide, v, long, prefix := code[2]>>7, ^code[2]>>3&15, code[2]>>2&1, code[2]&3
@@ -94,24 +94,24 @@ func Decode(code []byte) (i Instruction, err error) {
 	mod, reg, rm := modrm>>6, modrm>>3&7, modrm&7
 	op, ok := encodings[encoding{prefix, code[3], mod != 3}]
 	if !ok || wide != 0 || long != 0 {
-		return i, fmt.Errorf("% x: no instruction of AMX", code[:5])
+		return i, fmt.Errorf("% x: not an instruction of AMX", code[:5])
 	}
 	i = Instruction{Op: op, C: int(reg), Len: 5}
 	switch op {
 	case TDPBSSD, TDPBSUD, TDPBUSD, TDPBUUD, TDPBF16PS:
 		i.A, i.B = int(rm), int(v)
 		if r != 0 || b != 0 || v > 7 {
-			return i, fmt.Errorf("%v: a tile above 7", op)
+			return i, fmt.Errorf("%v: tile number above 7", op)
 		}
 		return i, nil
 	case TILEZERO, TILERELEASE:
 		if r != 0 || v != 0 || rm != 0 || op == TILERELEASE && reg != 0 {
-			return i, fmt.Errorf("% x: reserved bits of %v", code[:5], op)
+			return i, fmt.Errorf("% x: reserved bits of %v are set", code[:5], op)
 		}
 		return i, nil
 	case LDTILECFG, STTILECFG:
 		if reg != 0 {
-			return i, fmt.Errorf("% x: reserved bits of %v", code[:5], op)
+			return i, fmt.Errorf("% x: reserved bits of %v are set", code[:5], op)
 		}
 	default:
 		if rm != 4 {
@@ -119,12 +119,12 @@ func Decode(code []byte) (i Instruction, err error) {
 		}
 	}
 	if r != 0 || v != 0 {
-		return i, fmt.Errorf("% x: reserved bits of %v", code[:5], op)
+		return i, fmt.Errorf("% x: reserved bits of %v are set", code[:5], op)
 	}
 	return i, i.address(code[4:], x, b)
 }
 
-// address reads ModR/M and what follows it.
+// address decodes ModR/M and the bytes that follow it.
 func (i *Instruction) address(code []byte, x, b byte) error {
 	mod, rm := code[0]>>6, code[0]&7
 	m := Address{Base: int(rm | b<<3), Index: -1, Scale: 1}
@@ -159,8 +159,8 @@ func (i *Instruction) address(code []byte, x, b byte) error {
 	return nil
 }
 
-// Of returns the address without its index, registers holding what reg says, and next being where
-// the next instruction is.
+// Of returns the address without its index. reg returns the contents of registers, and next is the
+// address of the next instruction.
 func (m Address) Of(reg func(n int) uint64, next uint64) uint64 {
 	at := uint64(m.Disp)
 	if m.Base >= 0 {
@@ -172,7 +172,7 @@ func (m Address) Of(reg func(n int) uint64, next uint64) uint64 {
 	return at
 }
 
-// Stride returns the index, scaled; 0 if there is no index.
+// Stride returns the scaled index, or 0 if there is no index.
 func (m Address) Stride(reg func(n int) uint64) uint64 {
 	if m.Index < 0 {
 		return 0
@@ -180,10 +180,11 @@ func (m Address) Stride(reg func(n int) uint64) uint64 {
 	return reg(m.Index) * uint64(m.Scale)
 }
 
-// Registers are the names of the general registers by the numbers that instructions have for them.
+// Registers are the names of the general registers, indexed by the numbers that instructions
+// encode.
 var Registers = [...]string{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"}
 
-// String returns the instruction for the GNU assembler.
+// String returns the instruction in the syntax of the GNU assembler.
 func (i Instruction) String() string {
 	name := strings.ToLower(i.Op.String())
 	switch i.Op {

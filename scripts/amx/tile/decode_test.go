@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write testdata/forms.txt with the GNU a
 
 const forms = "testdata/forms.txt"
 
-// samples has every instruction, with every register in every place and every kind of address.
+// samples returns every instruction, with every register in every place and with every kind of
+// address.
 func samples() (all []Instruction) {
 	for _, op := range Ops() {
 		switch op {
@@ -49,7 +50,8 @@ func samples() (all []Instruction) {
 	return all
 }
 
-// TestDecode reads what GNU as made of the samples, and refuses each of them cut short.
+// TestDecode decodes GNU as's output for the samples, and refuses each instruction if it is cut
+// short.
 func TestDecode(t *testing.T) {
 	text, err := os.ReadFile(forms)
 	if err != nil {
@@ -80,7 +82,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeReserved refuses what the processor refuses.
+// TestDecodeReserved refuses instructions that the processor refuses.
 func TestDecodeReserved(t *testing.T) {
 	for name, code := range map[string]string{
 		"TDPBSSD of tile 8":                "c4627b5ec0",
@@ -109,7 +111,7 @@ func TestDecodeReserved(t *testing.T) {
 	}
 }
 
-// TestFormsGNUAs asks GNU as for the samples. Without GNU as it is skipped, unless
+// TestFormsGNUAs assembles the samples with GNU as. Without GNU as it is skipped, unless
 // AVOFORMER_REQUIRE_AS is set.
 func TestFormsGNUAs(t *testing.T) {
 	as, err := exec.LookPath("x86_64-linux-gnu-as")
@@ -143,6 +145,6 @@ func TestFormsGNUAs(t *testing.T) {
 		}
 	}
 	if want, err := os.ReadFile(forms); err != nil || made.String() != string(want) {
-		t.Errorf("GNU as makes of the samples (%v):\n%s", err, made.String())
+		t.Errorf("output of GNU as for the samples (%v):\n%s", err, made.String())
 	}
 }

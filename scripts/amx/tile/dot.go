@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// product returns the instruction C += A times B. A row of A holds groups of 4 bytes, with which
-// rows of B go; each of C's elements takes a group of a row of A, and the group of its column in
-// each row of B.
+// product executes an instruction C += A times B. A row of A consists of groups of 4 bytes; group g
+// belongs to row g of B. For each element of C, product multiplies the groups of a row of A by the
+// groups in the element's column of B's rows.
 func (m *Machine) product(i Instruction) error {
 	if err := m.suits(i); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (m *Machine) product(i Instruction) error {
 	return nil
 }
 
-// suits refuses tiles whose shapes do not go together.
+// suits returns an error for tiles whose shapes do not fit together.
 func (m *Machine) suits(i Instruction) error {
 	if i.A == i.B || i.A == i.C || i.B == i.C {
 		return refuse(UD, "%v of tiles %d, %d and %d, which must differ", i.Op, i.C, i.A, i.B)
@@ -60,7 +60,7 @@ func (m *Machine) suits(i Instruction) error {
 	return nil
 }
 
-// sumBytes adds products of bytes, with signs or without, and wraps around.
+// sumBytes returns a function that adds products of bytes, with or without signs, and wraps around.
 func sumBytes(signedA, signedB bool) func(a []byte, b *[mostRows][mostRow]byte, at int, c uint32) uint32 {
 	value := func(signed bool) *[256]int32 {
 		if signed {
@@ -86,9 +86,9 @@ var signedBytes, unsignedBytes = func() (s, u [256]int32) {
 	return s, u
 }()
 
-// sumBF16 adds up the products of even elements, those of odd ones, then both, and that to C.
-// Denormal operands and results count as zero, and roundings go to the nearest even, whatever MXCSR
-// says.
+// sumBF16 adds up the products of even elements and the products of odd elements, adds the two
+// sums, and adds the result to C. Denormal operands and results count as zero, and roundings are to
+// the nearest even number, for any MXCSR.
 func sumBF16(a []byte, b *[mostRows][mostRow]byte, at int, c uint32) uint32 {
 	var sums [2]float32
 	for k := 0; k < len(a); k += 4 {
@@ -104,7 +104,7 @@ func bf16(b []byte) float32 {
 	return flush(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
 }
 
-// flush is x, or a zero of its sign where it is denormal.
+// flush returns x, or a zero with its sign if x is denormal.
 func flush(x float32) float32 {
 	if bits := math.Float32bits(x); bits&0x7f800000 == 0 {
 		return math.Float32frombits(bits & 0x80000000)
@@ -112,9 +112,9 @@ func flush(x float32) float32 {
 	return x
 }
 
-// fma is x*y + z, rounded once. The product of two numbers of 8 bits is exact; the sum is rounded
-// to odd as a float64, which has over twice the bits of a float32, so that rounding it again is as
-// if the first had not been.
+// fma returns x*y + z, rounded once. The product of two numbers of 8 bits is exact. The sum is
+// rounded to odd as a float64, which has more than twice the bits of a float32, so that the second
+// rounding has the same result as a single one.
 func fma(x, y, z float32) float32 {
 	p, c := float64(x)*float64(y), float64(z)
 	s := p + c
@@ -122,7 +122,7 @@ func fma(x, y, z float32) float32 {
 		return float32(s)
 	}
 	t := s - p
-	rest := (p - (s - t)) + (c - t) // what s leaves out, exactly
+	rest := (p - (s - t)) + (c - t) // the exact rounding error of s
 	if bits := math.Float64bits(s); rest != 0 && bits&1 == 0 {
 		if (rest > 0) == (s > 0) {
 			bits++

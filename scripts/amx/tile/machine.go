@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The limits of palette 1, the only one that there is.
+// These are the limits of palette 1, the only palette.
 const (
 	tiles    = 8
 	mostRows = 16
@@ -15,43 +15,43 @@ const (
 // ConfigBytes is the size of a configuration in memory.
 const ConfigBytes = 64
 
-// Where the fields of a configuration are.
+// These are the offsets of the fields of a configuration.
 const (
 	atPalette, atStartRow = 0, 1
 	atReserved            = 2
-	atColumns             = 16 // bytes of a row, 16 bits each
+	atColumns             = 16 // the bytes of a row of each tile, in 16 bits
 	atRows                = 48
 )
 
-// Machine is the state of one thread: its configuration, and what the tiles hold. The zero Machine
-// is as after TILERELEASE.
+// Machine is the state of one thread: its configuration and the contents of its tiles. The zero
+// Machine has the state after TILERELEASE.
 type Machine struct {
 	config [ConfigBytes]byte
 	tiles  [tiles][mostRows][mostRow]byte
 }
 
-// Memory is what a thread sees.
+// Memory is the memory of a thread.
 type Memory interface {
-	// Read fills the rows, each from its address on, and Write writes them. They fail with a *Fault
-	// where they cannot.
+	// Read reads rows from their addresses, and Write writes them. They return a *Fault for memory
+	// that they cannot access.
 	Read(at []uint64, rows [][]byte) error
 	Write(at []uint64, rows [][]byte) error
 }
 
-// Exception is how a processor refuses an instruction.
+// Exception is the exception with which a processor refuses an instruction.
 type Exception string
 
-// The exceptions.
+// These are the exceptions.
 const (
 	UD Exception = "#UD"
 	GP Exception = "#GP"
 	PF Exception = "#PF"
 )
 
-// Fault is an instruction that was refused. It changed nothing.
+// Fault describes an instruction that was refused. It changed no state.
 type Fault struct {
 	Exception
-	Addr   uint64 // of #PF
+	Addr   uint64 // for #PF
 	Reason string
 }
 
@@ -61,16 +61,16 @@ func refuse(e Exception, format string, args ...any) error {
 	return &Fault{Exception: e, Reason: fmt.Sprintf(format, args...)}
 }
 
-// InUse reports whether tiles are configured, as XGETBV with ECX = 1 reports bits 17 and 18.
+// InUse reports whether tiles are configured, like bits 17 and 18 of XGETBV with ECX = 1.
 func (m *Machine) InUse() bool { return m.config[atPalette] != 0 }
 
-// shape returns the rows of tile t and the bytes of one.
+// shape returns the number of rows of tile t and the number of bytes in a row.
 func (m *Machine) shape(t int) (rows, bytes int) {
 	return int(m.config[atRows+t]), int(binary.LittleEndian.Uint16(m.config[atColumns+2*t:]))
 }
 
-// Run executes an instruction whose registers hold what reg says, and after which the next one is
-// at next.
+// Run executes an instruction. reg returns the contents of registers, and next is the address of
+// the next instruction.
 func (m *Machine) Run(i Instruction, reg func(n int) uint64, next uint64, mem Memory) error {
 	switch i.Op {
 	case LDTILECFG:
@@ -111,7 +111,7 @@ func (m Address) full(reg func(n int) uint64, next uint64) uint64 {
 	return m.Of(reg, next) + m.Stride(reg)
 }
 
-// configure is LDTILECFG.
+// configure executes LDTILECFG.
 func (m *Machine) configure(c [ConfigBytes]byte) error {
 	if c[atPalette] == 0 {
 		*m = Machine{}
@@ -140,7 +140,7 @@ func (m *Machine) configure(c [ConfigBytes]byte) error {
 	return nil
 }
 
-// valid refuses a tile that the configuration does not have.
+// valid returns an error for a tile that the configuration does not have.
 func (m *Machine) valid(t int) error {
 	if !m.InUse() {
 		return refuse(UD, "tile %d without a configuration", t)
@@ -151,7 +151,7 @@ func (m *Machine) valid(t int) error {
 	return nil
 }
 
-// rowsOf is where the rows of a tile are in memory, and the rows.
+// rowsOf returns the addresses of a tile's rows in memory, and the rows.
 func (m *Machine) rowsOf(t int, of *[mostRows][mostRow]byte, from, stride uint64) (at []uint64, rows [][]byte) {
 	n, bytes := m.shape(t)
 	for r := range n {

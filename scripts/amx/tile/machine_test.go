@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// flat is memory from address base on, in which nothing else is.
+// flat is memory that begins at address base. No other memory is mapped.
 type flat struct{ bytes []byte }
 
 const base = 1 << 20
@@ -44,7 +44,7 @@ func (f flat) Write(at []uint64, rows [][]byte) error {
 	return nil
 }
 
-// config returns a configuration of tiles of some rows and bytes.
+// config returns a configuration of tiles with the given numbers of rows and bytes.
 func config(shapes ...[2]int) (c [ConfigBytes]byte) {
 	c[atPalette] = 1
 	for t, s := range shapes {
@@ -54,7 +54,7 @@ func config(shapes ...[2]int) (c [ConfigBytes]byte) {
 	return c
 }
 
-// do executes an instruction at an address.
+// do executes an instruction with an address and a stride.
 func (m *Machine) do(t *testing.T, f flat, op Op, tile int, at, stride uint64) {
 	t.Helper()
 	i := Instruction{Op: op, C: tile, Mem: Address{Base: 0, Index: 1, Scale: 1}}
@@ -63,8 +63,8 @@ func (m *Machine) do(t *testing.T, f flat, op Op, tile int, at, stride uint64) {
 	}
 }
 
-// TestConfiguration: bytes that are not a configuration are refused, and the earlier configuration
-// stays.
+// TestConfiguration: bytes that are not a configuration are refused, and the previous configuration
+// stays in effect.
 func TestConfiguration(t *testing.T) {
 	good := config([2]int{16, 64}, [2]int{3, 20})
 	for name, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestConfiguration(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, GP)
 		}
 		if m.config != good {
-			t.Errorf("%s: the configuration is another", name)
+			t.Errorf("%s: the configuration has changed", name)
 		}
 	}
 	m := Machine{config: good}
@@ -95,8 +95,8 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// TestLoadStore moves rows by their stride, up or down, clears the tiles at LDTILECFG, and stores
-// the configuration.
+// TestLoadStore loads and stores rows with positive and negative strides, checks that LDTILECFG
+// clears the tiles, and stores the configuration.
 func TestLoadStore(t *testing.T) {
 	f := flat{make([]byte, 8192)}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -138,7 +138,8 @@ func TestLoadStore(t *testing.T) {
 	}
 }
 
-// TestRefused has what processors refuse as #UD, and memory that is not there.
+// TestRefused has instructions that processors refuse as #UD, and accesses to memory that is not
+// mapped.
 func TestRefused(t *testing.T) {
 	f := flat{make([]byte, 64)}
 	c := config([2]int{4, 16}, [2]int{4, 16}, [2]int{4, 16}, [2]int{5, 16}, [2]int{4, 20}, [2]int{4, 18})
@@ -178,8 +179,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestProducts compares every product with the sum that the manual has, for tiles of all heights,
-// widths and depths.
+// TestProducts compares every product with the sum in the manual, for tiles of all heights, widths
+// and depths.
 func TestProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, op := range []Op{TDPBSSD, TDPBSUD, TDPBUSD, TDPBUUD, TDPBF16PS} {
@@ -206,7 +207,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// fill has any bits in the tiles, or numbers of many sizes for TDPBF16PS.
+// fill sets the tiles to random bits or, for TDPBF16PS, to numbers of many sizes.
 func fill(r *rand.Rand, op Op, m *Machine) {
 	for t := range 3 {
 		for i := range mostRows {
@@ -224,7 +225,7 @@ func fill(r *rand.Rand, op Op, m *Machine) {
 	}
 }
 
-// wanted is element i, j of the sum, by its definition.
+// wanted returns element i, j of the sum, computed by its definition.
 func wanted(op Op, m *Machine, depth, i, j int) uint32 {
 	c := binary.LittleEndian.Uint32(m.tiles[0][i][4*j:])
 	if op == TDPBF16PS {
@@ -245,7 +246,8 @@ func wanted(op Op, m *Machine, depth, i, j int) uint32 {
 	return uint32(sum)
 }
 
-// wantedBF16 does so with numbers of 200 bits, which are rounded where the manual rounds.
+// wantedBF16 does the same with numbers of 200 bits. It rounds them at the same steps as the
+// manual.
 func wantedBF16(m *Machine, depth, i, j int, c uint32) uint32 {
 	number := func(bits uint32) *big.Float {
 		if bits&0x7f800000 == 0 {

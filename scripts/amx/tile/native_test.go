@@ -15,12 +15,12 @@ import (
 	"github.com/avoformer/avoformer/scripts/amx/native"
 )
 
-// TestNative executes every instruction on the processor, to which the runner adds tiles, and
-// compares the memory afterwards with that of this package's machine. On a processor with tiles it
-// compares that machine with silicon.
+// TestNative executes every instruction on the processor, or under the runner, which emulates
+// tiles, and compares the memory afterwards with that of this package's machine. On a processor
+// with tiles it compares the machine with silicon.
 func TestNative(t *testing.T) {
 	native.Need(t)
-	runtime.LockOSThread() // which has the tiles
+	runtime.LockOSThread() // tiles belong to the thread
 	defer runtime.UnlockOSThread()
 	code, err := native.New()
 	if err != nil {
@@ -38,7 +38,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// nativeTest has the memory of both.
+// nativeTest has the memory of both machines.
 type nativeTest struct {
 	*testing.T
 	code         native.Code
@@ -47,7 +47,7 @@ type nativeTest struct {
 	machine      Machine
 }
 
-// run executes an instruction in both, with its address in AX and a stride in CX.
+// run executes an instruction on both machines, with its address in AX and a stride in CX.
 func (n *nativeTest) run(i Instruction, at int, stride int64) {
 	n.Helper()
 	i.Mem = Address{Base: 0, Index: 1, Scale: 1}
@@ -64,7 +64,7 @@ func (n *nativeTest) run(i Instruction, at int, stride int64) {
 	}
 }
 
-// product multiplies tiles of any shapes and stores what all tiles hold.
+// product multiplies tiles of random shapes, and stores the contents of all tiles.
 func (n *nativeTest) product(op Op) {
 	rows, columns, depth := 1+n.r.IntN(16), 1+n.r.IntN(16), 1+n.r.IntN(16)
 	tile := n.r.Perm(tiles)
@@ -103,8 +103,8 @@ func (n *nativeTest) product(op Op) {
 	n.run(Instruction{Op: STTILECFG}, 8000, 0)
 }
 
-// encodingOf returns an instruction as GNU as made it of the sample with other tiles, which are in
-// certain bits.
+// encodingOf returns an instruction's encoding. It begins with GNU as's encoding of a sample with
+// other tiles, and replaces the bits that hold the tiles.
 func encodingOf(t *testing.T, i Instruction) []byte {
 	t.Helper()
 	for n, s := range samples() {

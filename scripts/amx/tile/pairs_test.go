@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/scripts/amx/native"
 )
 
-// TestDecodePairs reads bytes of GNU as, and refuses other instructions, masks, memory and shorter
-// vectors.
+// TestDecodePairs decodes bytes from GNU as, and refuses other instructions, masks, memory operands
+// and shorter vectors.
 func TestDecodePairs(t *testing.T) {
 	for _, c := range []struct {
 		code string
@@ -26,9 +26,9 @@ func TestDecodePairs(t *testing.T) {
 		{"\x62\xa2\x1e\x48\x52\xf1", Pairs{22, 12, 17}, true},
 		{"\x62\x42\x6e\x40\x52\xf9", Pairs{31, 18, 9}, true},
 		{"\x62\xf2\x75\x48\x52\xc2", Pairs{}, false}, // VPDPWSSD
-		{"\x62\xf2\x76\x49\x52\xc2", Pairs{}, false}, // with a mask
-		{"\x62\xf2\x76\x58\x52\x00", Pairs{}, false}, // of memory
-		{"\x62\xf2\x76\x28\x52\xc2", Pairs{}, false}, // on YMM
+		{"\x62\xf2\x76\x49\x52\xc2", Pairs{}, false}, // has a mask
+		{"\x62\xf2\x76\x58\x52\x00", Pairs{}, false}, // has a memory operand
+		{"\x62\xf2\x76\x28\x52\xc2", Pairs{}, false}, // has YMM registers
 		{"\x62\xf2\x76\x48\x52", Pairs{}, false},
 	} {
 		if got, ok := DecodePairs([]byte(c.code)); got != c.want || ok != c.ok {
@@ -37,16 +37,16 @@ func TestDecodePairs(t *testing.T) {
 	}
 }
 
-// TestPairs compares with numbers that were added up by hand, and with the processor if it has the
+// TestPairs compares results with sums computed by hand, and with the processor if it has the
 // instruction.
 func TestPairs(t *testing.T) {
 	const one, denormal, infinity = 0x3f80, 0x0001, 0x7f80
 	var v Vectors
 	for at, c := range []struct {
 		sum      uint32
-		a, b     [2]uint16 // lower and upper
+		a, b     [2]uint16 // the lower and the upper half
 		want     uint32
-		whatever bool // any NaN
+		whatever bool // want any NaN
 	}{
 		{0x40000000, [2]uint16{one, one}, [2]uint16{one, one}, 0x40800000, false},
 		{0x00000001, [2]uint16{denormal, 0}, [2]uint16{one, 0}, 0, false},
@@ -81,7 +81,7 @@ func TestPairs(t *testing.T) {
 	special := []uint16{0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x8080, 0x7f7f, 0xff7f, infinity, 0xff80, 0x7fc0, 0xffc1, 0x7f81, one, 0xbf80}
 	half := func(kind int) uint16 {
 		switch kind {
-		case 0: // near each other
+		case 0: // numbers of similar sizes
 			return uint16(r.Uint32())&0x807f | uint16(120+r.IntN(12))<<7
 		case 1: // small: products and sums are denormal
 			return uint16(r.Uint32())&0x807f | uint16(56+r.IntN(12))<<7

@@ -26,7 +26,7 @@ func main() {
 	mount("devtmpfs", "/dev")
 	tty, err := openSerial("/dev/ttyS0")
 	if err != nil {
-		return // boot.sh reports that no exit status came
+		return // boot.sh reports that there was no exit status
 	}
 	defer drain(tty)
 
@@ -58,7 +58,7 @@ func main() {
 //
 //	[!] DIRECTORY [NAME=VALUE]... PROGRAM [ARGUMENT]...
 //
-// After "!" the program has to fail: the status is 0 if it does, and 1 if not.
+// After "!" the program must fail: run returns 0 if it does, and 1 if not.
 func run(tty *os.File, fields []string) int {
 	mustFail := fields[0] == "!"
 	if mustFail {
@@ -77,7 +77,7 @@ func run(tty *os.File, fields []string) int {
 	var exit *exec.ExitError
 	switch {
 	case err == nil && mustFail:
-		fmt.Fprintln(tty, "init: this had to fail, but did not")
+		fmt.Fprintln(tty, "init: the program had to fail, but did not")
 		return 1
 	case err == nil:
 		return 0
@@ -107,7 +107,7 @@ func readFile(name string) string {
 	return string(bytes.TrimSpace(b))
 }
 
-// openSerial opens a serial port that passes "\n" through as it is.
+// openSerial opens a serial port that does not convert "\n".
 func openSerial(name string) (*os.File, error) {
 	tty, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -126,8 +126,8 @@ func drain(tty *os.File) {
 	syscall.Syscall(syscall.SYS_IOCTL, tty.Fd(), tcsbrk, 1)
 }
 
-// powerOff ends the emulation: Bochs exits when "Shutdown" is written, byte by byte, to I/O port
-// 0x8900. The ordinary way, ACPI, is the fall-back.
+// powerOff ends the emulation. Bochs exits when "Shutdown" is written, byte by byte, to I/O port
+// 0x8900. If that has no effect, powerOff switches the machine off in the usual way, by ACPI.
 func powerOff() {
 	syscall.Sync()
 	if port, err := os.OpenFile("/dev/port", os.O_WRONLY, 0); err == nil {

@@ -1,5 +1,5 @@
-// Command product multiplies a 128x768 by a 768x768 matrix as often as its argument says, for
-// fmlashare to count the instructions.
+// Command product multiplies a 128x768 by a 768x768 matrix several times; its argument is the
+// number of times. Command fmlashare counts the instructions.
 package main
 
 import (

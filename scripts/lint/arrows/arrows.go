@@ -22,8 +22,8 @@ import (
 // A Graph is the files of a package and the arrows between them.
 type Graph struct {
 	Files  []string // in alphabetical order
-	arrows []uint64 // of each file: one bit for each file that it uses; see words
-	words  int      // of 64 bits for each file
+	arrows []uint64 // for each file, one bit for each file that it uses; see words
+	words  int      // the number of 64-bit words for each file
 }
 
 // Of returns the graph of the package in the folder dir. Tests are not part of it.
@@ -65,8 +65,8 @@ func graph(fset *token.FileSet, files []*ast.File, imports types.Importer) (*Gra
 	return g, nil
 }
 
-// local reports whether an object belongs to a function of the package. A function lies in one
-// file, so that uses of its objects are not arrows in any case.
+// local reports whether an object is declared within a function of the package. A function is in
+// one file, so uses of its objects are never arrows.
 func local(object types.Object, p *types.Package) bool {
 	return object.Parent() != nil && object.Parent() != p.Scope()
 }
@@ -77,7 +77,7 @@ func newGraph(files []string) *Graph {
 	return &Graph{Files: files, arrows: make([]uint64, len(files)*words), words: words}
 }
 
-// New returns the graph of files that use others as given.
+// New returns a graph of files. uses lists the files that each file uses.
 func New(files []string, uses map[string][]string) *Graph {
 	g := newGraph(files)
 	for from, others := range uses {
@@ -124,7 +124,7 @@ func (g *Graph) Knots() [][]string {
 	return all
 }
 
-// knots are Knots by the files' indices.
+// knots returns the files' indices for Knots.
 func (g *Graph) knots() [][]int {
 	n := len(g.Files)
 	reach := make([]map[int]bool, n)
@@ -150,7 +150,7 @@ func (g *Graph) knots() [][]int {
 	return all
 }
 
-// follow notes the files that a file reaches.
+// follow marks the files that a file reaches.
 func (g *Graph) follow(from int, seen map[int]bool) {
 	for to := range g.Files {
 		if g.uses(from, to) && !seen[to] {
@@ -165,8 +165,8 @@ type Arrow struct{ From, To string }
 
 func (a Arrow) String() string { return a.From + " -> " + a.To }
 
-// Up returns a smallest set of arrows without which the files can be ordered so that every arrow
-// leads down. For a knot of more than exact files, the set may not be the smallest.
+// Up returns a smallest set of arrows whose removal allows an order of the files in which every
+// arrow leads down. For a knot of more than exact files, the set may not be the smallest.
 func (g *Graph) Up() []Arrow {
 	var up []Arrow
 	for _, knot := range g.knots() {
@@ -186,13 +186,14 @@ func (g *Graph) Up() []Arrow {
 // exact is the size of the largest knot for which every order is considered.
 const exact = 18
 
-// order puts the files of a knot in an order with few arrows up, the lowest file first.
+// order returns the files of a knot in an order with few arrows up, the lowest file first.
 func (g *Graph) order(knot []int) []int {
 	if len(knot) > exact {
 		return g.greedy(knot)
 	}
-	// uses[i] are the files that file i of the knot uses. cost[s] is the fewest arrows up among the
-	// files in set s when they are the lowest, and last[s] the highest of them.
+	// uses[i] is the set of files that file i of the knot uses. cost[s] is the smallest number of
+	// arrows up among the files in set s if they are the lowest, and last[s] is the highest of
+	// them.
 	uses := make([]uint32, len(knot))
 	for i, from := range knot {
 		for j, to := range knot {
@@ -228,8 +229,8 @@ func (g *Graph) order(knot []int) []int {
 	return order
 }
 
-// greedy repeatedly takes the file that uses the fewest of the files that are left, and of several
-// the one that most of those use.
+// greedy repeatedly chooses the file that uses the fewest of the remaining files. Of several such
+// files, it chooses the one that most of the remaining files use.
 func (g *Graph) greedy(knot []int) []int {
 	left := slices.Clone(knot)
 	var order []int

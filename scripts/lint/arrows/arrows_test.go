@@ -30,8 +30,8 @@ func of(t *testing.T, sources map[string]string) *Graph {
 	return g
 }
 
-// TestArrows: package-level names, methods and fields of another file are arrows, and a method's
-// receiver is one; what a function declares is not, nor what the file itself has.
+// TestArrows: package-level names, methods and fields of another file are arrows, and so is a
+// method's receiver. Declarations within a function and names of the same file are not arrows.
 func TestArrows(t *testing.T) {
 	for name, c := range map[string]struct {
 		uses string
@@ -53,15 +53,15 @@ func TestArrows(t *testing.T) {
 			"b.go": "const c = 3; type t struct{}; func (t) m() int { return 0 }; var v t; func f() int { return 0 }; type own struct{ field int }; func (own) n() int { return 0 }; func (own) argument() {}",
 		})
 		if got := g.uses(0, 1); got != c.want {
-			t.Errorf("%s: an arrow: %v, want %v", name, got, c.want)
+			t.Errorf("%s: is an arrow: %v, want %v", name, got, c.want)
 		}
 		if g.uses(1, 0) {
-			t.Errorf("%s: an arrow back", name)
+			t.Errorf("%s: there is an arrow back", name)
 		}
 	}
 }
 
-// ring returns a package whose files each use the next one.
+// ring returns a package in which each file uses the next one.
 func ring(n int) map[string]string {
 	sources := map[string]string{}
 	for i := range n {
@@ -70,7 +70,7 @@ func ring(n int) map[string]string {
 	return sources
 }
 
-// TestKnots: files that each use the next one are one knot, and one arrow of them runs up.
+// TestKnots: files of which each uses the next one are one knot, and one arrow of them leads up.
 func TestKnots(t *testing.T) {
 	for _, n := range []int{2, 4, 5, exact + 7} {
 		g := of(t, ring(n))
@@ -83,9 +83,9 @@ func TestKnots(t *testing.T) {
 	}
 }
 
-// TestUp: the arrows up are as few as can be.
+// TestUp: there are no more arrows up than necessary.
 func TestUp(t *testing.T) {
-	// low is used by all and uses two of them; the others use each other in one direction.
+	// All files use low, and low uses two of them. The other files use each other in one direction.
 	sources := map[string]string{"low.go": "func low() { x0(); x1() }"}
 	for i := range 4 {
 		sources[fmt.Sprintf("x%d.go", i)] = fmt.Sprintf("func x%d() { low()%s }", i, strings.Repeat(fmt.Sprintf("; x%d()", i-1), min(i, 1)))
@@ -95,12 +95,12 @@ func TestUp(t *testing.T) {
 	if len(up) != 2 {
 		t.Errorf("arrows up: %v, want two", up)
 	}
-	for _, a := range up { // without which no files reach each other
+	for _, a := range up { // without these arrows, no files reach each other
 		from, _ := slices.BinarySearch(g.Files, a.From)
 		to, _ := slices.BinarySearch(g.Files, a.To)
 		g.arrows[from*g.words+to/64] &^= 1 << (to % 64)
 	}
 	if knots := g.Knots(); knots != nil {
-		t.Errorf("without the arrows up there are the knots %v", knots)
+		t.Errorf("without the arrows up, knots %v are left", knots)
 	}
 }

@@ -1,6 +1,6 @@
 package main
 
-// The changes that can be made to a file.
+// This file has the changes that can be made to a file.
 
 import (
 	"fmt"
@@ -13,25 +13,25 @@ import (
 	"unicode/utf8"
 )
 
-// kinds are drawn in turn.
+// kinds are the kinds of changes. They are drawn in turn.
 var kinds = []string{"constant", "operator", "border", "condition", "statement", "arguments"}
 
 // mutant is one change of one file.
 type mutant struct {
-	file     string // from the root of the tree
+	file     string // relative to the root of the tree
 	line     int
-	function string // that it is in, "" outside
+	function string // the function that it is in, "" outside functions
 	kind     string
-	text     string // the line that it begins in, without its indentation
-	what     string // is done
-	nth      int    // among those for which all of the above but line are equal, from 1
+	text     string // the line in which it begins, without its indentation
+	what     string // describes the change
+	nth      int    // its number, from 1 on, among mutants whose fields above, except line, are equal
 
-	start, end int // the bytes that with replaces
+	start, end int // with replaces these bytes
 	with       string
-	from, to   token.Position // of the same
+	from, to   token.Position // the positions of start and end
 }
 
-// key names the mutant as long as its line stays the same.
+// key identifies the mutant as long as its line does not change.
 func (u mutant) key() string {
 	k := strings.Join([]string{u.file, u.function, u.text, u.what}, "\t")
 	if u.nth > 1 {
@@ -52,7 +52,7 @@ type finder struct {
 	fset  *token.FileSet
 	found []mutant
 	seen  map[string]int
-	path  []ast.Node // from the file to the node at hand
+	path  []ast.Node // from the file to the current node
 }
 
 // mutantsOf lists the mutants of a file. A generated file has no mutants.
@@ -80,9 +80,9 @@ func mutantsOf(file string, src []byte) ([]mutant, error) {
 	return f.found, nil
 }
 
-// leaveAlone is true for nodes whose changes say nothing of the tests: imports, tags,
-// documentation, the words of a message, and the measured figures of a tune.Record, which change no
-// result.
+// leaveAlone reports whether a change of a node would say nothing about the tests. Such nodes are
+// imports, tags, documentation, the words of a message, and the measured figures of a tune.Record,
+// which change no result.
 func (f *finder) leaveAlone(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec, *ast.CommentGroup:
@@ -99,7 +99,7 @@ func (f *finder) leaveAlone(n ast.Node) bool {
 	return false
 }
 
-// isMessage is true for calls that make or print a message.
+// isMessage reports whether a call makes or prints a message.
 func isMessage(call *ast.CallExpr) bool {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:
@@ -112,8 +112,8 @@ func isMessage(call *ast.CallExpr) bool {
 	return false
 }
 
-// parent returns the i-th node from the end of the path: 0 is the node at hand itself once the path
-// has it, and what it is in before.
+// parent returns the i-th node from the end of the path. While a node is visited, 0 is the node
+// itself; before it is added to the path, 0 is the node that contains it.
 func (f *finder) parent(i int) ast.Node {
 	if i >= len(f.path) {
 		return nil
@@ -121,7 +121,7 @@ func (f *finder) parent(i int) ast.Node {
 	return f.path[len(f.path)-1-i]
 }
 
-// add adds the mutant that has with in place of the source from start to end.
+// add adds the mutant that replaces the source from start to end by with.
 func (f *finder) add(kind string, start, end token.Pos, with, what string) {
 	from, to := f.fset.Position(start), f.fset.Position(end)
 	u := mutant{file: f.file, line: from.Line, kind: kind, text: strings.TrimSpace(f.lines[from.Line-1]), what: what,
@@ -139,12 +139,13 @@ func (f *finder) add(kind string, start, end token.Pos, with, what string) {
 	f.found = append(f.found, u)
 }
 
-// replace is add for a node, which what it is replaced by names.
+// replace adds a mutant that replaces a node. It describes the change by the old and the new
+// source.
 func (f *finder) replace(kind string, n ast.Node, with string) {
 	f.add(kind, n.Pos(), n.End(), with, fmt.Sprintf("`%s` to `%s`", f.source(n), with))
 }
 
-// source returns the node as it is written, on one line.
+// source returns the source of a node on one line.
 func (f *finder) source(n ast.Node) string {
 	return strings.Join(strings.Fields(string(f.src[f.fset.Position(n.Pos()).Offset:f.fset.Position(n.End()).Offset])), " ")
 }
@@ -161,7 +162,7 @@ var borders = map[token.Token]token.Token{token.LSS: token.LEQ, token.LEQ: token
 
 var conditions = map[token.Token]token.Token{token.EQL: token.NEQ, token.NEQ: token.EQL, token.LAND: token.LOR, token.LOR: token.LAND}
 
-// operator adds the mutant that has another operator of the table.
+// operator adds the mutant with the operator that the table has for op.
 func (f *finder) operator(kind string, table map[token.Token]token.Token, pos token.Pos, op token.Token) {
 	if to, ok := table[op]; ok {
 		f.add(kind, pos, pos+token.Pos(len(op.String())), to.String(), fmt.Sprintf("`%s` to `%s`", op, to))
@@ -222,7 +223,7 @@ func (f *finder) statement(n ast.Stmt) {
 	switch f.parent(1).(type) {
 	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
 	default:
-		dropped = false // such as the step of a loop
+		dropped = false // it is not in a list of statements, such as the step of a loop
 	}
 	if dropped {
 		f.add("statement", n.Pos(), n.End(), "", "left out")
@@ -244,7 +245,8 @@ func (f *finder) swap(call *ast.CallExpr) {
 	}
 }
 
-// otherConstant is another value of the literal's type: one more, twice as much, or another string.
+// otherConstant returns another value of the literal's type: one more, twice the value, or another
+// string.
 func otherConstant(lit *ast.BasicLit) string {
 	switch lit.Kind {
 	case token.INT:

@@ -77,8 +77,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestRows writes mutants as lines of the list, in whose cells | is not bare, and of which no two
-// are equal.
+// TestRows writes mutants as lines of the list. A | in a cell is escaped, and no two lines are
+// equal.
 func TestRows(t *testing.T) {
 	found, err := mutantsOf("p/p.go", []byte("package p\n\nvar x = a || a || a\n"))
 	if err != nil {

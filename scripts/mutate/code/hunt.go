@@ -1,6 +1,6 @@
 package main
 
-// Which tests notice a mutant.
+// This file finds the tests that notice a mutant.
 
 import (
 	"encoding/json"
@@ -35,7 +35,7 @@ func (m *mutator) hunt(drawn []mutant) error {
 			for {
 				mu.Lock()
 				enough := tried >= m.n || failed != nil
-				tried++ // it may not compile; that is taken back below
+				tried++ // decremented below if the mutant does not compile
 				mu.Unlock()
 				i := int(next.Add(1)) - 1
 				if enough || i >= len(drawn) {
@@ -87,7 +87,7 @@ func (m *mutator) hunt(drawn []mutant) error {
 	return nil
 }
 
-// try says what notices a mutant: passes if nothing does.
+// try returns what notices a mutant, or passes if nothing does.
 func (m *mutator) try(id int, u mutant) (string, error) {
 	overlay, err := m.lay(id, u)
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *mutator) try(id int, u mutant) (string, error) {
 	return passes, nil
 }
 
-// lay writes the changed file and the overlay that puts it in its place.
+// lay writes the changed file, and the overlay that replaces the original by it.
 func (m *mutator) lay(id int, u mutant) (overlay string, err error) {
 	dir := filepath.Join(m.dir, fmt.Sprint("mutant", id))
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -162,7 +162,7 @@ func (m *mutator) packageOf(file string) *testedPackage {
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// test runs the tests of p that bin has.
+// test runs the tests of p in the program bin.
 func (m *mutator) test(p *testedPackage, bin string, short bool) string {
 	limit := 10*p.takes + time.Minute
 	args := []string{"-test.failfast", fmt.Sprintf("-test.timeout=%v", 4*limit)}
@@ -182,8 +182,8 @@ func (m *mutator) test(p *testedPackage, bin string, short bool) string {
 	return passes
 }
 
-// limited returns a command that may take so much processor time, so that a busy machine does not
-// look like an endless loop, and memory enough for the tests.
+// limited returns a command with a limit for its processor time, so that a busy machine does not
+// look like an endless loop, and with enough memory for the tests.
 func limited(limit time.Duration, name string, args ...string) *exec.Cmd {
 	script := fmt.Sprintf(`ulimit -t %d && ulimit -v %d && exec "$@"`, int(limit.Seconds()), 16<<20)
 	return exec.Command("sh", append([]string{"-c", script, "sh", name}, args...)...)

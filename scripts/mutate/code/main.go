@@ -3,20 +3,20 @@
 //	code [-n N] [-from I] [-seed SEED] [-j JOBS] [-short] [-v] [-list] [-run REGEXP] [FOLDER...]
 //
 // It draws N mutants of the packages in the folders (generation, models, transformer, text, cmd,
-// hub), as many of each kind as there are: a constant gets another value, an operator becomes
-// another one, a comparison takes or loses its border, a condition is turned round, a statement is
-// left out, two arguments are swapped. A mutant's place in the draw depends on the seed and on its
-// own line, so that changes elsewhere do not change the draw. Mutants that do not compile are
-// replaced by the next ones.
+// hub), the same number of each kind: a constant changes its value, an operator becomes another
+// one, a comparison includes or excludes its bound, a condition is negated, a statement is left
+// out, two arguments are swapped. A mutant's place in the draw depends on the seed and on its own
+// line, so that changes elsewhere do not change the draw. Mutants that do not compile are replaced
+// by the next ones.
 //
 // Everything happens in a copy of the working tree. A mutant replaces one file of the copy. First
-// every test package runs once, and its coverage shows which code it reaches. Then the packages
+// every test package runs once, and its coverage shows the code that it reaches. Then the packages
 // that reach a mutant test it: first with their short tests, beginning with the mutant's own
 // package, and if those pass, with all their tests, unless -short is given.
 //
-// Code fails if a mutant passes all tests, unless doc/mutants.md says why it changes nothing that a
-// test could see. Mutants of that list are not tried, and a
-// line of it that no longer fits any code is an error.
+// Command code fails if a mutant passes all tests, unless doc/mutants.md states why it changes
+// nothing that a test could notice. Mutants in that list are not tried, and a line of it that no
+// longer fits any code is an error.
 package main
 
 import (
@@ -57,10 +57,10 @@ type mutator struct {
 	match                *regexp.Regexp
 	folders              []string
 
-	dir      string // of this run: the copy and what is built
-	root     string // of the copy
+	dir      string // the folder of this run: the copy and the programs that are built
+	root     string // the root of the copy
 	packages []*testedPackage
-	reasons  map[string]string // of doc/mutants.md, by key of a mutant
+	reasons  map[string]string // the reasons in doc/mutants.md, by the key of a mutant
 }
 
 func (m *mutator) run() error {
@@ -102,7 +102,7 @@ func (m *mutator) copyTree() error {
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		info, err := os.Lstat(name)
 		if os.IsNotExist(err) {
-			continue // removed, and not yet committed
+			continue // removed, but the removal is not committed
 		} else if err != nil {
 			return err
 		}

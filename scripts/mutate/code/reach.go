@@ -1,6 +1,6 @@
 package main
 
-// The packages, and which lines their tests reach.
+// This file finds the packages, and the lines that their tests reach.
 
 import (
 	"bufio"
@@ -28,18 +28,18 @@ type testedPackage struct {
 	TestGoFiles           []string
 	XTestGoFiles          []string
 
-	needs   map[string]bool    // the packages that its tests are built of
+	needs   map[string]bool    // the packages that its tests are built from
 	takes   time.Duration      // processor time of its tests
-	covered map[string][]block // by path of a file from the root of the copy
+	covered map[string][]block // by the path of a file, relative to the root of the copy
 }
 
-// block is a stretch of statements that run together.
+// block is a sequence of statements that run together.
 type block struct {
 	from, to [2]int // line, column
 	reached  bool
 }
 
-// goCommand returns the go command in the copy, all modules of the workspace at hand.
+// goCommand returns the go command in the copy, with all modules in the workspace.
 func (m *mutator) goCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = m.root
@@ -67,7 +67,7 @@ func (m *mutator) goList(args ...string) ([]*testedPackage, error) {
 	}
 }
 
-// listPackages finds the packages in the folders, and what their tests are built of.
+// listPackages finds the packages in the folders, and the packages that their tests are built from.
 func (m *mutator) listPackages() error {
 	out, err := m.goCommand("list", "-m", "-f", "{{.Dir}}/...").Output() // a pattern for each module of the workspace
 	if err != nil {
@@ -93,7 +93,7 @@ func (m *mutator) listPackages() error {
 		p.needs = map[string]bool{}
 		for _, t := range tests {
 			for _, d := range t.Deps {
-				d, _, _ = strings.Cut(d, " ") // what is built anew for a test has its name after it
+				d, _, _ = strings.Cut(d, " ") // a package that is rebuilt for a test has the test's name after it
 				p.needs[d] = true
 			}
 		}
@@ -107,7 +107,7 @@ func (m *mutator) draw() ([]mutant, error) {
 	var every []mutant
 	for _, p := range m.packages {
 		imported := slices.ContainsFunc(m.packages, func(q *testedPackage) bool { return slices.Contains(q.Deps, p.ImportPath) })
-		if p.needs == nil && !imported { // a tool of tests
+		if p.needs == nil && !imported { // only tests use it
 			continue
 		}
 		for _, name := range p.GoFiles {
@@ -155,18 +155,18 @@ func (m *mutator) draw() ([]mutant, error) {
 	return drawn, nil
 }
 
-// rank returns the mutant's place among its kind.
+// rank returns the mutant's position among the mutants of its kind.
 func (m *mutator) rank(u mutant) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, m.seed, "\t", u.key())
-	// The last bytes of what is hashed move the high bits little.
+	// The last bytes of the input affect the high bits of the hash only slightly.
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	return x ^ x>>33
 }
 
-// measure runs the tests of every package, unchanged, for their coverage and time.
+// measure runs the unchanged tests of every package, to measure their coverage and time.
 func (m *mutator) measure() error {
 	var names []string
 	for _, p := range m.packages {
@@ -182,7 +182,7 @@ func (m *mutator) measure() error {
 		}
 		run := limited(time.Hour, bin, "-test.coverprofile="+profile, fmt.Sprint("-test.short=", m.short))
 		run.Dir = p.Dir
-		run.Env = append(os.Environ(), "GOCOVERDIR="+m.dir) // or the command, which tests start, warns on stderr
+		run.Env = append(os.Environ(), "GOCOVERDIR="+m.dir) // otherwise the command, which tests start, warns on stderr
 		if out, err := run.CombinedOutput(); err != nil {
 			return fmt.Errorf("the tests of %s fail without a mutation: %w\n%s", p.ImportPath, err, out)
 		}
@@ -231,8 +231,8 @@ func (m *mutator) readCoverage(p *testedPackage, profile string) error {
 	return lines.Err()
 }
 
-// reaches says whether the tests of p run what u changes, or, where that is in no statement, are
-// built of its package.
+// reaches reports whether the tests of p run the code that u changes. If that code is in no
+// statement, it reports whether they are built from its package.
 func (p *testedPackage) reaches(u mutant, pkg *testedPackage) bool {
 	if !p.needs[pkg.ImportPath] && p != pkg {
 		return false

@@ -1,6 +1,6 @@
 package main
 
-// The list of mutants that no test could notice.
+// This file reads the list of mutants that no test could notice.
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 
 const reasonsFile = "doc/mutants.md"
 
-// row returns the mutant's line in the list: the place, the line of code, the change, and why the
-// change has no effect.
+// row returns the mutant's line in the list: the place, the line of code, the change, and the
+// reason why the change has no effect.
 func row(u mutant, reason string) string {
 	var cells []string
 	for cell := range strings.SplitSeq(u.key(), "\t") {
@@ -29,14 +29,14 @@ func row(u mutant, reason string) string {
 	return fmt.Sprintf("| %s | `%s` | %s | %s |", place, quote(strings.ReplaceAll(u.text, "`", "'")), quote(cells[3]), reason)
 }
 
-// readReasons reads the rows of the list. If the file of a row is in the folders, the row must fit
-// one of the mutants.
+// readReasons reads the rows of the list. If a row's file is in the folders, the row must fit one
+// of the mutants.
 func (m *mutator) readReasons(every []mutant) error {
 	b, err := os.ReadFile(filepath.Join(m.root, filepath.FromSlash(reasonsFile)))
 	if err != nil {
 		return err
 	}
-	keys := map[string]string{} // by row without its reason
+	keys := map[string]string{} // by the row without its reason
 	for _, u := range every {
 		keys[row(u, "")] = u.key()
 	}

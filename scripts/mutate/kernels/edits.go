@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// edit is one way to break a function.
+// edit is one way of breaking a function.
 type edit struct {
-	line  int    // where, in the file
-	what  string // what is done
+	line  int    // the line in the file
+	what  string // describes the change
 	apply func(i int, line string) string
 	data  []string // lines added to the file
 }
@@ -26,7 +26,7 @@ func replace(line int, what, with string) edit {
 	}}
 }
 
-// mutantData stands for the name of a broken function's own constants.
+// mutantData is replaced by the name of a broken function's own constants.
 const mutantData = "MUTANTDATA"
 
 // edits lists the changes to the function in lines[start:stop].
@@ -35,16 +35,17 @@ func edits(lines []string, start, stop, n int) []edit {
 	guess := false
 	for i := start + 1; i < stop; i++ {
 		op, args := split(lines[i])
-		// A guess reaches from its comment to a label.
+		// The code of a guess goes from this comment to a label.
 		if strings.Contains(lines[i], "Any number is right") {
 			guess = true
 		} else if strings.HasSuffix(lines[i], ":") {
 			guess = false
 		}
 		switch {
-		case guess: // nothing there is wrong
+		case guess: // no change there makes a result wrong
 		case op == "JZ" && strings.Contains(lines[i-1], "TESTQ") && strings.Contains(lines[i-1], "$"):
-			// Of two ways to the same result, how addresses lie decides.
+			// The branch chooses, by the alignment of addresses, one of two ways to the same
+			// result.
 		case op == "JZ" && strings.Contains(lines[i-1], "TESTQ"), op == "CBZ" && strings.Contains(args, "end"):
 			label := args[strings.LastIndexAny(args, " ,")+1:]
 			jump := map[string]string{"JZ": "JMP", "CBZ": "B"}[op]
@@ -61,7 +62,7 @@ func edits(lines []string, start, stop, n int) []edit {
 	return append(append(all, spread(stores, n)...), spread(operations, n)...)
 }
 
-// spread takes at most n of list, the first and the last among them.
+// spread returns at most n elements of list, with the first and the last among them.
 func spread(list []edit, n int) []edit {
 	if len(list) <= n {
 		return list
@@ -100,8 +101,8 @@ var x86Operations = map[string]string{
 	"VPDPBUSD": "VPDPWSSD", "VPMADDWD": "VPMULLW",
 }
 
-// Instructions that Go's assembler lacks are words, with the mnemonic in a comment: the bits to
-// flip.
+// armWords has instructions that Go's assembler lacks. They are words, with the mnemonic in a
+// comment; the second element has the bits to flip.
 var armWords = []struct {
 	op, to string
 	lane   bool // multiplies by one lane
@@ -121,12 +122,13 @@ var armWords = []struct {
 	{"smmla", "ummla", false, 1 << 29},
 }
 
-// vexDot is the VPDPBUSD that Go's assembler lacks; VPDPWSSD is two more in the fourth byte.
+// vexDot matches the VPDPBUSD that Go's assembler lacks. The fourth byte of VPDPWSSD is larger by
+// two.
 var vexDot = regexp.MustCompile(`LONG\s+\$0x50([0-9a-f]{6}; BYTE \$0x[0-9a-f]{2}) // \{vex\} vpdpbusd`)
 
 var wordLine = regexp.MustCompile(`WORD\s+\$0x([0-9a-f]{8}) // (\w+) (.*)$`)
 
-// otherOperation turns an arithmetic instruction into another one.
+// otherOperation replaces an arithmetic instruction by another one.
 func otherOperation(line string) (broken, what string) {
 	op, _ := split(line)
 	name, suffix, _ := strings.Cut(op, ".")
@@ -158,7 +160,7 @@ func otherOperation(line string) (broken, what string) {
 	return "", ""
 }
 
-// exponentBit is the lowest bit of a float32's exponent: flipping it doubles or halves the number.
+// exponentBit is the lowest bit of a float32's exponent. Flipping it doubles or halves the number.
 const exponentBit = 1 << 23
 
 var (
@@ -168,7 +170,7 @@ var (
 	armData  = regexp.MustCompile(`^DATA constants<>\+(\d+)\(SB\)/8, \$0x([0-9a-f]{16})`)
 )
 
-// constants has an edit for each constant that the function uses.
+// constants returns an edit for each constant that the function uses.
 func constants(lines []string, start, stop int) (list []edit) {
 	seen := map[string]bool{}
 	base := ""
@@ -188,7 +190,7 @@ func constants(lines []string, start, stop int) (list []edit) {
 		if m := armTable.FindStringSubmatch(lines[i]); m != nil {
 			base = m[1]
 		} else if base != "" && strings.HasSuffix(lines[i], ", "+base) {
-			base = "" // holds something else from here on
+			base = "" // the register has another value from here on
 		}
 		if m := armConst.FindStringSubmatch(lines[i]); m != nil && m[2] == base && !seen[m[1]] {
 			seen[m[1]] = true
@@ -199,7 +201,7 @@ func constants(lines []string, start, stop int) (list []edit) {
 	return list
 }
 
-// armConstant gives the function a table of its own, which differs at offset.
+// armConstant returns an edit that gives the function a table of its own, which differs at offset.
 func armConstant(lines []string, line, offset int) edit {
 	e := edit{line: line, apply: func(_ int, line string) string {
 		return strings.ReplaceAll(line, "constants<>", mutantData)

@@ -1,6 +1,6 @@
 package main
 
-// Which tests notice a mutant.
+// This file finds the tests that notice a mutant.
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// equivalent lists mutations that leave a kernel right, by the kernel and a prefix of the change,
-// with the reason.
+// equivalent lists mutations that do not make a kernel wrong, with the reasons. Its keys are the
+// kernel and a prefix of the change.
 var equivalent = map[[2]string]string{
 	{"tanhVec", "another constant for 0x41110000"}:          "it doubles the limit on x to 18.1, where exp(2x) is finite and the quotient 1 still",
 	{"tanhVec", "another constant for 0xc1110000"}:          "the same below 0",
@@ -94,8 +94,8 @@ func excuse(u mutant) string {
 
 const skip = "skipped"
 
-// closest are tests for the kernels of a file, by the beginning of its name. They run before all
-// other tests, which seldom notice a mutant that these miss.
+// closest has the tests for the kernels of a file, by the beginning of the file's name. They run
+// before all other tests, which seldom notice a mutant that these tests miss.
 var closest = map[string]string{
 	"attention":   "Attn|Attention",
 	"blocks":      "Blocks",
@@ -109,7 +109,7 @@ var closest = map[string]string{
 	"softmax":     "Softmax",
 }
 
-// try says what notices the mutant, "" if nothing does.
+// try returns what notices the mutant, or "" if nothing does.
 func (m *mutator) try(u mutant) string {
 	file, _, _ := strings.Cut(u.at, "_")
 	about := cmp.Or(closest[file], u.kernel)
@@ -138,14 +138,15 @@ func (m *mutator) try(u mutant) string {
 	return ""
 }
 
-// emulated says whether tests run under qemu.
+// emulated reports whether tests run under qemu.
 func (m *mutator) emulated() bool { return m.arch == "arm64" && runtime.GOARCH != "arm64" }
 
-// packages are those whose tests a mutant must not pass: of the kernels themselves and of their
-// callers.
+// packages are the packages whose tests a mutant must not pass: that of the kernels and that of
+// their callers.
 var packages = []string{"kernels/internal/simd", "kernels"}
 
-// test runs tests, or their small form, with one mutant; 0 means no mutant.
+// test runs the tests that match, with one mutant. id 0 means no mutant, and small runs the tests
+// with their small sizes.
 func (m *mutator) test(id int, tests string, small bool) (string, error) {
 	var all strings.Builder
 	for _, pkg := range packages {
@@ -161,10 +162,10 @@ func (m *mutator) test(id int, tests string, small bool) (string, error) {
 	return all.String(), nil
 }
 
-// testPackage is test for one package. Of TestCatalog, which calls the kernels one by one, it runs
-// a part only if that is what tests are.
+// testPackage does the same for one package. It runs a part of TestCatalog, which calls the kernels
+// one by one, only if tests asks for TestCatalog.
 func (m *mutator) testPackage(pkg string, id int, tests string, small bool) (string, error) {
-	skipped := "^TestPauses$" // it measures time, and other tests run beside it
+	skipped := "^TestPauses$" // it measures time, while other tests run
 	if id != 0 && !strings.HasPrefix(tests, "^TestCatalog") {
 		skipped += "|^TestCatalog$"
 	}
@@ -172,7 +173,7 @@ func (m *mutator) testPackage(pkg string, id int, tests string, small bool) (str
 	if m.emulated() {
 		args = append([]string{"qemu-aarch64-static", "-cpu", "max"}, args...)
 	}
-	// Processor time, so that a busy machine does not look like an endless loop.
+	// The limit is processor time, so that a busy machine does not look like an endless loop.
 	args = append([]string{"-c", `ulimit -t 900; exec "$@"`, "sh"}, args...)
 	cmd := exec.Command("sh", args...)
 	cmd.Dir = filepath.Join(m.root, pkg)
@@ -186,7 +187,7 @@ func (m *mutator) testPackage(pkg string, id int, tests string, small bool) (str
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// firstFailure returns the name of the innermost test of those that failed first.
+// firstFailure returns the name of the innermost test that failed first.
 func firstFailure(out string) string {
 	name := ""
 	for _, f := range failure.FindAllStringSubmatch(out, -1) {

@@ -2,19 +2,19 @@
 //
 //	mutate [-arch ARCH] [-n N] [-j JOBS] [-v] [-list] [-run REGEXP] [KERNEL...]
 //
-// It breaks every kernel on every tier of the architecture, or those named, in four ways: a
+// It breaks every kernel on every tier of the architecture, or the named kernels, in four ways: a
 // constant gets another exponent, the code for the last, partial vector is left out, a store is
-// left out, or an arithmetic instruction becomes another one. It takes N of the stores and N of the
-// instructions of a kernel, spread over its length, and all constants and all code for partial
+// left out, or an arithmetic instruction becomes another one. It breaks N of the stores and N of
+// the instructions of a kernel, spread over its length, and all constants and all code for partial
 // vectors.
 //
-// The broken functions are added, next to the right ones, to a copy of the module, in which the
-// dispatching functions choose among them: one build is enough for all. For each, first the
-// kernel's own part of TestCatalog runs, then the tests for that kernel, and if those pass, all
-// short tests. Tests of arm64 run under qemu, beginning with the small form of the tests for the
-// kernel. Tests for a tier that the machine lacks do not run.
+// The broken functions are added to a copy of the module, next to the right ones, and the
+// dispatching functions choose among them: one build is enough for all. For each, the kernel's own
+// part of TestCatalog runs first, then the tests for that kernel, and if those pass, all short
+// tests. Tests of arm64 run under qemu; there the tests for the kernel run with small sizes first.
+// Tests for a tier that the machine lacks do not run.
 //
-// Mutate fails if a broken kernel passes all tests. If a mutation has no effect that could be
+// Command mutate fails if a broken kernel passes all tests. If a mutation cannot make a result
 // wrong, equivalent lists it with the reason.
 package main
 
@@ -52,8 +52,8 @@ type mutator struct {
 	only    []string
 	match   *regexp.Regexp
 
-	root    string // of the copy of the module
-	dir     string // of package simd in it
+	root    string // the root of the copy of the module
+	dir     string // the folder of package simd in the copy
 	mutants []mutant
 }
 

@@ -1,6 +1,6 @@
 package main
 
-// Broken kernels next to the right ones, in the copy of the module.
+// This file adds broken kernels next to the right ones in the copy of the module.
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 type mutant struct {
 	id           int
 	kernel, tier string
-	at           string // file and line
+	at           string // its file and line
 	what         string
 }
 
@@ -27,10 +27,10 @@ func (m mutant) String() string {
 
 func (m mutant) symbol() string { return fmt.Sprintf("%s%sM%d", m.kernel, m.tier, m.id) }
 
-// textLine begins a function: of a kernel, for a tier and features.
+// textLine matches the beginning of a function: a kernel for a tier and features.
 var textLine = regexp.MustCompile(`^TEXT ·(\w+?)((?:AVX2|AVX512|NEON)\w*)\(SB\)`)
 
-// breakAll appends the broken functions to the files they come from.
+// breakAll appends the broken functions to the files that have the right ones.
 func (m *mutator) breakAll() error {
 	files, err := filepath.Glob(filepath.Join(m.dir, "*_*_"+m.arch+".s"))
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *mutator) breakAll() error {
 			if k+1 < len(starts) {
 				stop = starts[k+1]
 			}
-			// Constants may lie between two functions.
+			// There may be constants between two functions.
 			if i := slices.IndexFunc(lines[start:stop], func(l string) bool { return strings.HasPrefix(l, "DATA ") }); i >= 0 {
 				stop = start + i
 			}
@@ -85,7 +85,8 @@ func (m *mutator) breakAll() error {
 	return nil
 }
 
-// wire declares the broken functions and lets them be chosen.
+// wire declares the broken functions, and changes the dispatching functions so that they can choose
+// them.
 func (m *mutator) wire() error {
 	byKernel := map[string][]mutant{}
 	for _, u := range m.mutants {
