@@ -67,8 +67,8 @@ var (
 	natives = map[int][]*native.Peer{}
 )
 
-// machine probes the peaks once for each number of threads, and prints them in a line that
-// benchstat passes over.
+// machine measures the peaks once for each number of threads, and prints them in a line that
+// benchstat ignores.
 func machine(threads int) peak.Machine {
 	m, ok := peaks[threads]
 	if !ok {
@@ -217,7 +217,7 @@ func BenchmarkFeedForward(b *testing.B)     { run(b, workload.FeedForward) }
 func BenchmarkDecoderLayer(b *testing.B)    { run(b, workload.DecoderLayer) }
 func BenchmarkEncoderLayer(b *testing.B)    { run(b, workload.EncoderLayer) }
 
-// wrong is a contestant whose result is off by one part in a thousand in its last element.
+// wrong is a contestant whose last element is off by one part in a thousand.
 type wrong struct{ workload.Contestant }
 
 func (w wrong) Open(d *workload.Data, variant string) (workload.Job, error) {
@@ -234,7 +234,8 @@ func (j wrongJob) Output() ([]float32, error) {
 	return out, err
 }
 
-// A wrong kernel must not be timed, neither here nor in the interleaved comparison.
+// TestWrongResultIsRefused: a wrong kernel is not timed, neither here nor in the interleaved
+// comparison.
 func TestWrongResultIsRefused(t *testing.T) {
 	// testing.Benchmark below takes its duration from the flag.
 	const benchtime = "test.benchtime"

@@ -8,12 +8,12 @@
 //	go run ./cmd/report                               tables and plots
 //
 // Names have the parts shape, trans, isa (a tier of this library) or peer (another library),
-// threads and mem, which says whether the operands are warm (in a core's caches), shared (in a
-// shared cache) or cold (in memory) while the benchmark repeats the call, so that
+// threads and mem. mem says where the operands are while the benchmark repeats the call: warm (in a
+// core's caches), shared (in a shared cache) or cold (in memory). With these names
 //
 //	benchstat -col /isa new.txt
 //	benchstat -filter /isa:avx512 -col /threads new.txt
 //
-// make tables. If a result differs from that of the float64 oracle, the benchmark fails and is not
+// print tables. If a result differs from that of the float64 oracle, the benchmark fails and is not
 // timed.
 package bench

@@ -3,11 +3,11 @@
 //
 //	go run -C bench ./cmd/benchcheck -base main -bench 'Gemm|Softmax'
 //
-// Both run the working tree's benchmarks: two test binaries that differ only in the library run in
-// turn, and benchstat's statistics decide. If these benchmarks do not build with the revision,
-// since the library's API has changed, the revision runs its own. Benchcheck prints the geometric
-// mean of all ratios for each number of threads: of the medians, and of the least times, which
-// other programs disturb less.
+// Both run the working tree's benchmarks: two test binaries that differ only in the library take
+// turns, and benchstat's statistics decide. If these benchmarks do not build with the revision,
+// because the library's API has changed, the revision runs its own benchmarks. Benchcheck prints
+// the geometric mean of all ratios for each number of threads: of the medians, and of the smallest
+// times, which other programs disturb less.
 package main
 
 import (
@@ -86,7 +86,7 @@ func run(o options) ([]string, error) {
 	}
 	old, new := filepath.Join(dir, "old.test"), filepath.Join(dir, "new.test")
 	if err := goCommand("test", "-c", "-modfile="+modfile, "-o", old, "."); err != nil {
-		fmt.Fprintf(os.Stderr, "these benchmarks do not build with %s: it is driven by its own\n", o.base)
+		fmt.Fprintf(os.Stderr, "these benchmarks do not build with %s: it runs its own\n", o.base)
 		if err := goCommand("-C", filepath.Join(tree, "bench"), "test", "-c", "-o", old, "."); err != nil {
 			return nil, fmt.Errorf("the benchmarks of %s do not build: %w", o.base, err)
 		}
@@ -98,7 +98,7 @@ func run(o options) ([]string, error) {
 	for i := range o.count {
 		fmt.Fprintf(os.Stderr, "run %d of %d\n", i+1, o.count)
 		for turn := range 2 {
-			side := (i + turn) % 2 // each begins as often
+			side := (i + turn) % 2 // both sides begin equally often
 			cmd := exec.Command([]string{old, new}[side], "-test.run=^$", "-test.bench="+o.bench, "-test.benchtime="+o.benchtime,
 				"-threads="+o.threads, "-cases="+o.cases, "-isa="+o.isa, "-go-peers=false")
 			cmd.Stdout, cmd.Stderr = &text[side], os.Stderr
@@ -129,8 +129,8 @@ func run(o options) ([]string, error) {
 
 var threadsPart = regexp.MustCompile(`/threads=(\d+)`)
 
-// means has a line for each number of threads: the geometric means of old time / new time over the
-// benchmarks of both sides.
+// means returns a line for each number of threads with the geometric means of old time / new time
+// over the benchmarks of both sides.
 func means(old, new map[string][]float64) (lines []string) {
 	type logs struct{ medians, least []float64 }
 	of := map[int]logs{}
@@ -167,8 +167,8 @@ func median(sample []float64) float64 {
 	return benchmath.AssumeNothing.Summary(s, 0.95).Center
 }
 
-// worse lists the benchmarks whose median grew by more than a threshold in percent, where the runs
-// of both sides are too different for chance.
+// worse returns the benchmarks whose median grew by more than a threshold in percent, if the
+// difference of the runs is too large for chance.
 func worse(old, new map[string][]float64, threshold float64) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(new)) {
@@ -244,7 +244,7 @@ func checkout(revision, dir string) error {
 
 var replacement = regexp.MustCompile(`(?m)^(replace github.com/avoformer/avoformer => ).*$`)
 
-// replaced copies this module's go.mod and go.sum, with the library at another place.
+// replaced copies this module's go.mod and go.sum, with tree as the library's folder.
 func replaced(dir, tree string) (string, error) {
 	module, err := source.Dir()
 	if err != nil {

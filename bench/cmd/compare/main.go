@@ -1,7 +1,5 @@
-// Compare times kernels of this library and native libraries in turn, round by round, and prints
-// how many times slower the best native library is.
-//
-//	go run -C bench ./cmd/compare -cases "gemm_nn 128x768x768,softmax" -threads 1 -rounds 10
+// Compare times kernels of this library and of native libraries in turn, round by round, and prints
+// the speed of this library relative to the best native library.
 package main
 
 import (
@@ -46,7 +44,7 @@ func run() error {
 	}
 	if *held != "" {
 		if !native.CanHold(*held) {
-			return fmt.Errorf("-held: no way to hold libraries to %q", *held)
+			return fmt.Errorf("-held %q: libraries cannot be limited to this instruction set", *held)
 		}
 		*isas = *held
 	}
@@ -79,8 +77,8 @@ func run() error {
 	return nil
 }
 
-// show prints a line per tier: its speed, and the median over the rounds of best peer / ours; with
-// int8 also its error, its share of the tier's peak, and the speed of float32.
+// show prints a line for each tier: its speed, and the median over the rounds of best peer / ours.
+// With int8 it also prints the error, the share of the tier's peak, and the speed of float32.
 func show(c workload.Case, results []interleave.Result, int8Peaks map[string]float64, verbose bool) {
 	var own, peers []interleave.Result
 	float32s := map[string]interleave.Result{}
@@ -133,8 +131,8 @@ func show(c workload.Case, results []interleave.Result, int8Peaks map[string]flo
 	}
 }
 
-// int8Peaks prints the peaks of the instructions that multiply float32 and int8, and returns the
-// latter.
+// int8Peaks prints the peaks of the instructions that multiply float32 and int8, and returns those
+// of int8.
 func int8Peaks(threads int, tiers []kernels.ISA) map[string]float64 {
 	peaks := map[string]float64{}
 	for _, isa := range tiers {

@@ -41,7 +41,7 @@ func run(args []string, w io.Writer) error {
 	return err
 }
 
-// A point has the speed on some threads over that on one.
+// A point has a number of threads, and the speed on these threads relative to one thread.
 type point struct{ threads, speedup float64 }
 
 type series struct {
@@ -54,7 +54,7 @@ type chart struct {
 	series              []series
 }
 
-// most bounds the threads that a file may name.
+// most is the largest number of threads in a file.
 const most = 4096
 
 // read reads a file of figures.
@@ -92,14 +92,14 @@ func read(r io.Reader) (*chart, error) {
 	return c, lines.Err()
 }
 
-// readSeries reads a series, which begins with one thread.
+// readSeries reads a series. Its first figure is for one thread.
 func readSeries(fields []string) (s series, err error) {
 	if len(fields) != 3 {
 		return s, fmt.Errorf("%d fields, want name | unit | figures", len(fields))
 	}
 	name, unit := strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1])
 	if unit != "ms" && !strings.HasSuffix(unit, "/s") {
-		return s, fmt.Errorf("unit %q: want ms or one that ends in /s", unit)
+		return s, fmt.Errorf("unit %q: want ms or a unit that ends in /s", unit)
 	}
 	first := 0.0
 	for _, figure := range strings.Fields(fields[2]) {

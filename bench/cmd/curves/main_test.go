@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestPictures: each committed picture of curves is what this command draws from the figures next
-// to it.
+// TestPictures: each committed picture of curves equals the output of this command for the figures
+// next to it.
 func TestPictures(t *testing.T) {
 	files, err := filepath.Glob("../../results/*-threads.txt")
 	if err != nil || len(files) == 0 {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// colours are those of Okabe and Ito that stand out on white and on black. Dashes set curves apart
-// without colours.
+// colours are colours of Okabe and Ito that stand out on white and on black. dashes distinguish
+// curves without colours.
 var (
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 	dashes  = []string{"", "7 3", "2 3", "9 3 2 3", "12 4", "4 4"}
 )
 
-// Places in pixels: the frame of the curves, and the legend to its right.
+// These are positions in pixels: of the frame of the curves, and of the legend to its right.
 const (
 	width, height            = 860, 460
 	left, top, right, bottom = 64, 68, 500, 400

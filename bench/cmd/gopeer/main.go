@@ -1,5 +1,5 @@
-// Gopeer lets a Go library that is built in its own way (without assembly, or with an experiment of
-// the toolchain) answer commands on standard input, as the native libraries' programs do.
+// Gopeer runs a Go library that is built in its own way (without assembly, or with an experiment of
+// the toolchain). It answers commands on standard input, as the native libraries' programs do.
 //
 //	gopeer NAME THREADS
 package main

@@ -1,4 +1,4 @@
-// A round: requests to one server, in a closed or an open loop.
+// This file has a round: requests to one server, in a closed or an open loop.
 
 package main
 
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// plan says which requests are sent, and how.
+// plan describes the requests, and how they are sent.
 type plan struct {
 	kind              string
 	connections       int
@@ -33,18 +33,18 @@ func (p *plan) check() error {
 	case p.kind != "embeddings" && p.kind != "embed" && p.kind != "chat" && p.kind != "gaps":
 		return fmt.Errorf("-kind %q, want embeddings, embed, chat or gaps", p.kind)
 	case p.connections < 1 || p.texts < 1 || p.tokens < 1 || p.block <= 0 || p.warm < 0 || !(p.rate >= 0) || math.IsInf(p.rate, 0):
-		return errors.New("-connections, -texts, -tokens and -block are at least 1, -warm and -rate at least 0")
+		return errors.New("want -connections, -texts and -tokens of at least 1, -block above 0, and -warm and -rate of at least 0")
 	case p.shortest < 1 || p.longest < p.shortest:
-		return fmt.Errorf("texts of %d to %d words", p.shortest, p.longest)
+		return fmt.Errorf("-shortest %d and -longest %d: want at least 1 word, and -longest not below -shortest", p.shortest, p.longest)
 	}
 	return nil
 }
 
-// round is what a server did in one block.
+// round holds a server's results in one block.
 type round struct {
-	times, firsts []float64 // ms of requests that were answered, until the end and until the first piece
-	refusals      []float64 // ms of those that were answered with 429
-	answered      int       // requests, within the block
+	times, firsts []float64 // ms until the end and until the first piece of requests that were answered
+	refusals      []float64 // ms of requests that were answered with 429
+	answered      int       // requests that were answered within the block
 	units         int       // their texts, or the tokens generated for them
 	failed        int       // requests that were not answered with 200, or could not begin
 	seconds       float64
@@ -54,7 +54,8 @@ func (r round) rate() float64           { return float64(r.units) / r.seconds }
 func (r round) time(q float64) float64  { return quantile(r.times, q) }
 func (r round) first(q float64) float64 { return quantile(r.firsts, q) }
 
-// quantile returns the smallest of x that a share q of x does not exceed; NaN of nothing.
+// quantile returns the smallest element of x that a share q of x does not exceed, or NaN if x is
+// empty.
 func quantile(x []float64, q float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -68,15 +69,15 @@ type caller struct {
 	*plan
 	target *target
 	client *http.Client
-	from   time.Time // what ends before is not counted
-	end    time.Time // nor what ends later, in a closed loop
+	from   time.Time // requests that end earlier are not counted
+	end    time.Time // in a closed loop, requests that end later are not counted
 
 	mu    sync.Mutex
 	round round
 }
 
-// measure has a server answer for a block of time. Rounds of a number send the same requests in the
-// same order.
+// measure sends requests to a server for a block of time. Rounds with the same number send the same
+// requests in the same order.
 func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: p.connections, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -96,9 +97,9 @@ func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, er
 	return c.round, err
 }
 
-// closed sends a request on each connection once the one before is answered. At the end it waits
-// for the remaining answers, which do not count, so that this server is idle while other servers
-// are measured.
+// closed sends the next request on each connection when the previous one has been answered. At the
+// end it waits for the remaining answers, which do not count, so that this server is idle while
+// other servers are measured.
 func (c *caller) closed(ctx context.Context, bodies [][]byte) error {
 	var group sync.WaitGroup
 	next := make(chan []byte)
@@ -124,8 +125,8 @@ func (c *caller) closed(ctx context.Context, bodies [][]byte) error {
 	return ctx.Err()
 }
 
-// open begins requests at the times of a Poisson process, and waits for the answers to those of the
-// block.
+// open begins requests at the times of a Poisson process, and waits for the answers to the requests
+// of the block.
 func (c *caller) open(ctx context.Context, bodies [][]byte, r *rand.Rand) error {
 	var group sync.WaitGroup
 	room := make(chan struct{}, c.connections)
@@ -137,7 +138,7 @@ func (c *caller) open(ctx context.Context, bodies [][]byte, r *rand.Rand) error 
 		time.Sleep(time.Until(at))
 		select {
 		case room <- struct{}{}:
-		default: // more than that many have not been answered
+		default: // too many requests have not been answered
 			c.add(result{began: at, failed: true})
 			continue
 		}
@@ -151,16 +152,16 @@ func (c *caller) open(ctx context.Context, bodies [][]byte, r *rand.Rand) error 
 	return ctx.Err()
 }
 
-// result is one request.
+// result holds the times of one request.
 type result struct {
 	began, first, ended time.Time
 	units               int
 	failed, refused     bool
 }
 
-// add counts a request: for the rate if it ended within the block; for the times by its end too in
-// a closed loop, and by its beginning in an open loop, so that what a server had not answered in
-// time counts.
+// add counts a request. It counts for the rate if it ended within the block. It counts for the
+// times by its end in a closed loop, too, but by its beginning in an open loop, so that requests
+// that a server did not answer in time count.
 func (c *caller) add(r result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +211,8 @@ func (c *caller) ask(ctx context.Context, body []byte, began time.Time) {
 	c.add(r)
 }
 
-// pieces counts the tokens of a streamed answer, by its usage if it has one, else by its pieces.
+// pieces counts the tokens of a streamed answer: by its usage if it has one, otherwise by its
+// pieces.
 func pieces(body io.Reader) (tokens int, first time.Time, err error) {
 	told, counted, err := eachPiece(body, func() {
 		if first.IsZero() {
@@ -220,8 +222,8 @@ func pieces(body io.Reader) (tokens int, first time.Time, err error) {
 	return max(told, counted), first, err
 }
 
-// eachPiece calls piece for each piece of a streamed answer that has text. It returns the tokens
-// that the answer says it has, and the pieces.
+// eachPiece calls piece for each piece of a streamed answer that has text. It returns the number of
+// tokens that the answer states, and the number of pieces.
 func eachPiece(body io.Reader, piece func()) (told, pieces int, err error) {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {
@@ -256,10 +258,11 @@ func eachPiece(body io.Reader, piece func()) (told, pieces int, err error) {
 	return told, pieces, lines.Err()
 }
 
-// words are such as vocabularies have whole.
+// words are words that are single tokens in most vocabularies.
 var words = strings.Fields("the of and to in is for that on with as was by it be at from are this or an have not which one all their has time more when can out other new some could into than them only its also two now like may after first any my over such our even most me made back through way years well down should because each people just those too world own state work long day never get same another know life between under last might while us great year off come since against go came right used take three")
 
-// bodies returns the requests of a round, the same for each server except for the model's name.
+// bodies returns the requests of a round. They are the same for each server except for the model's
+// name.
 func (p *plan) bodies(model string, number uint64) [][]byte {
 	r := rand.New(rand.NewPCG(number, 1))
 	out := make([][]byte, 256)

@@ -21,14 +21,14 @@ import (
 	"github.com/avoformer/avoformer/internal/gaps"
 )
 
-// gapRound is what a server did in one round of -kind gaps, in seconds.
+// gapRound holds a server's results in one round of -kind gaps, in seconds.
 type gapRound struct {
-	calm, beside  []float64 // gaps before the long prompt comes, and while it is read
-	alone, loaded float64   // until the first token of a long prompt, without streams and beside them
+	calm, beside  []float64 // gaps before the long prompt is sent, and while it is read
+	alone, loaded float64   // time until the first token of a long prompt, without streams and with them
 }
 
-// measureGaps has a server read a long prompt with nothing else running, then another one while
-// streams run. The number of a round is the seed of its prompts.
+// measureGaps sends a long prompt to an idle server, and then another one while streams run. The
+// number of a round is the seed of its prompts.
 func (p *plan) measureGaps(ctx context.Context, t *target, number uint64) (r gapRound, err error) {
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true} // a server may close connections that were idle since the round before
 	s := &streams{target: t, client: &http.Client{Transport: transport}, watch: gaps.New(p.connections)}
@@ -54,7 +54,7 @@ func (p *plan) measureGaps(ctx context.Context, t *target, number uint64) (r gap
 	return r, errors.Join(err, s.watch.Err())
 }
 
-// long is a prompt of -longest words.
+// long returns a prompt of -longest words.
 func (p *plan) long(draw *rand.Rand) string {
 	text := make([]string, p.longest)
 	for i := range text {
@@ -63,7 +63,7 @@ func (p *plan) long(draw *rand.Rand) string {
 	return strings.Join(text, " ")
 }
 
-// streams are answers that a server is writing.
+// streams are answers that a server is generating.
 type streams struct {
 	target  *target
 	client  *http.Client
@@ -72,7 +72,7 @@ type streams struct {
 }
 
 // follow reads the answer to the message of stream i until ctx is cancelled. It sends nil when the
-// first token is there, or the error before that.
+// first token arrives, or the error if there is one before.
 func (s *streams) follow(ctx context.Context, i int, model, message string, begun chan<- error) {
 	begins := false
 	err := s.read(ctx, model, message, 1<<14, func() {
@@ -82,7 +82,7 @@ func (s *streams) follow(ctx context.Context, i int, model, message string, begu
 		}
 	})
 	if ctx.Err() == nil && err == nil {
-		err = errors.New("a stream ended by itself: does the server know ignore_eos, and has it room for the text?")
+		err = errors.New("a stream ended by itself: does the server support ignore_eos, and is its context long enough for the text?")
 	}
 	if !begins {
 		begun <- err
@@ -101,7 +101,7 @@ func (s *streams) first(ctx context.Context, model, message string) (seconds flo
 	return seconds, err
 }
 
-// read sends a message, and calls token for each piece of the answer that has text.
+// read sends a message, and calls token for each piece of text in the answer.
 func (s *streams) read(ctx context.Context, model, message string, most int, token func()) error {
 	body, err := json.Marshal(map[string]any{"model": model, "messages": []map[string]string{{"role": "user", "content": message}},
 		"stream": true, "max_tokens": most, "temperature": 0, "ignore_eos": true})

@@ -1,19 +1,5 @@
-// Load sends requests to servers of models in turn, round by round, and prints the answers per
-// second, how long answers take, and the memory of the servers' processes.
-//
-//	go run -C bench ./cmd/load -connections 8 \
-//		-server ours=http://127.0.0.1:8080/v1/embeddings,pid=1234 \
-//		-server infinity=http://127.0.0.1:7997/embeddings,pid=1235
-//
-// Without -rate each of -connections clients sends its next request once the one before is answered
-// (a closed loop). With -rate requests begin at random times, as many a second on average, whatever
-// has been answered (an open loop), and an answer's time counts from when its request was due, so
-// that the times show when a server falls behind.
-//
-// With -kind gaps, which is about chats too, -connections streams run while a prompt of -longest
-// words comes: the gaps between the tokens of the streams before it comes and while it is read, and
-// the time to its first token beside that on an idle server. Servers get the field ignore_eos, so
-// that streams do not end.
+// Load sends requests to servers of models in turn, round by round. It prints the answers per
+// second, the times of answers, and the memory of the servers' processes.
 package main
 
 import (
@@ -30,12 +16,12 @@ import (
 	"time"
 )
 
-// target is a server that is asked.
+// target is a server that is measured.
 type target struct {
 	name, url, model, key string
 	pid                   int // 0: unknown
 	rounds                []round
-	gaps                  []gapRound // of -kind gaps
+	gaps                  []gapRound // results of -kind gaps
 }
 
 func main() {
@@ -122,7 +108,7 @@ func parseTarget(v string) (*target, error) {
 	return t, nil
 }
 
-// print writes the medians of the rounds, and those of their quotients by the first server's.
+// print writes the medians of the rounds, and the medians of their quotients by the first server's.
 func print(targets []*target, chat bool) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	what := "texts/s"
@@ -148,7 +134,8 @@ func print(targets []*target, chat bool) error {
 	return w.Flush()
 }
 
-// ratio returns the median over the rounds of what the first server had by what another had.
+// ratio returns the median over the rounds of the first server's figure divided by the other
+// server's.
 func ratio(first, other *target, f func(r round) float64) float64 {
 	var all []float64
 	for i := range other.rounds {

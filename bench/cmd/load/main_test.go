@@ -30,8 +30,8 @@ func testPlan() plan {
 	return plan{kind: "embeddings", connections: 4, block: 300 * time.Millisecond, warm: 50 * time.Millisecond, shortest: 8, longest: 64, texts: 2, tokens: 4}
 }
 
-// TestLoops: what a server takes shows in times and rates, of an open loop with the wait for
-// earlier requests.
+// TestLoops: the time that a server needs appears in times and rates. In an open loop the times
+// include the wait for earlier requests.
 func TestLoops(t *testing.T) {
 	const takes = 10 * time.Millisecond
 	var n, now, most atomic.Int64
@@ -61,7 +61,7 @@ func TestLoops(t *testing.T) {
 	if p50 := r.time(0.5); p50 < 10 || p50 > 200 || answered > 120 || r.units != 2*answered || r.failed < answered/8 || r.failed > answered/2 || most.Load() > 4 {
 		t.Errorf("closed: p50 %g ms, %d answered, %d failed, %d at a time", p50, answered, r.failed, most.Load())
 	}
-	p.connections, p.rate = 1, 1000 // ten times what it can
+	p.connections, p.rate = 1, 1000 // ten times the rate that the server can reach
 	if r, err = p.measure(t.Context(), target, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +102,8 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// TestBodies: all servers get the same bodies, each round gets different ones, and all are within
-// the lengths.
+// TestBodies: all servers receive the same bodies, each round has different ones, and all bodies
+// are within the lengths.
 func TestBodies(t *testing.T) {
 	p := testPlan()
 	a, again, next := p.bodies("m", 1), p.bodies("m", 1), p.bodies("m", 2)
@@ -150,8 +150,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestGaps: the gaps of streams before a long prompt comes and beside it, and the times to its
-// first token.
+// TestGaps checks the gaps of streams before a long prompt is sent and while it is read, and the
+// times to its first token.
 func TestGaps(t *testing.T) {
 	const gap, slow, read = 5 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond
 	var reading, streams atomic.Int64

@@ -109,10 +109,10 @@ func run(o options) error {
 // writes reports whether files are written.
 func (o options) writes() bool { return !o.quick && !o.print }
 
-// base is what the names of a report's files begin with.
+// base returns the beginning of the names of a report's files.
 func (o options) base(r *report.Run) string { return filepath.Join(o.dir, r.Slug()) }
 
-// write makes the report's files.
+// write writes the report's files.
 func write(o options, r *report.Run) error {
 	plots, err := r.Plots(o.dir)
 	if err != nil {
@@ -132,13 +132,13 @@ func write(o options, r *report.Run) error {
 	return nil
 }
 
-// The markers around a page's table.
+// These are the markers around a page's table.
 const (
 	begin = "<!-- performance: begin, written by make report -->"
 	end   = "<!-- performance: end -->"
 )
 
-// plotted is what the name of the page's plot ends with.
+// plotted is the end of the name of the page's plot.
 const plotted = "-encoder-length.svg"
 
 // excerpt writes the part of a page about r, with a line for every run saved in dir.
@@ -177,7 +177,7 @@ func excerpt(file, dir string, r *report.Run, plots []report.Plot) error {
 	return os.WriteFile(file, []byte(out), 0o644)
 }
 
-// relative returns the path of a folder as another sees it.
+// relative returns the path of a folder, relative to another.
 func relative(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -189,7 +189,7 @@ func relative(from, to string) (string, error) {
 	return filepath.Rel(from, to)
 }
 
-// command is how to make the report again.
+// command returns the command that makes the report again.
 func command() string {
 	s := "go run -C bench ./cmd/report"
 	for _, a := range os.Args[1:] {

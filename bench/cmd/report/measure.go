@@ -22,22 +22,22 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// keepBelow is the size up to which a case's inputs and their oracle are kept for the next number
-// of threads.
+// keepBelow is the largest size of a case's inputs and their oracle that are kept for the next
+// number of threads.
 const keepBelow = 32 << 20
 
-// A set is what to measure, and how.
+// A set is a set of cases, and the way of measuring them.
 type set struct {
 	name  report.Set
 	cases []workload.Case
-	isa   kernels.ISA // that all libraries are held to, unless it is kernels.Generic
+	isa   kernels.ISA // the tier that all libraries are limited to, unless it is kernels.Generic
 }
 
 func (s set) key(c workload.Case, threads int) report.Key {
 	return report.Key{Case: c.String(), Threads: threads, Set: s.name}
 }
 
-// sets lists what the options ask for.
+// sets returns the sets that the options ask for.
 func sets(o options, say func(format string, args ...any)) ([]set, error) {
 	list := workload.All
 	if o.quick {
@@ -63,7 +63,7 @@ func sets(o options, say func(format string, args ...any)) ([]set, error) {
 		return out, nil
 	}
 	if !native.CanHold(o.held) {
-		return nil, fmt.Errorf("-held: no way to hold libraries to %q", o.held)
+		return nil, fmt.Errorf("-held %q: libraries cannot be limited to this instruction set", o.held)
 	}
 	tiers := kernels.Supported()
 	for i, isa := range tiers {
@@ -88,9 +88,10 @@ func describe(o options) *report.Run {
 	}
 }
 
-// measure adds the cases that the options ask for to a run, within about the time given, and saves
-// after each case. On SIGINT and SIGTERM it finishes the case and returns; the run says which cases
-// are missing. Unless cases are named, those of an earlier run are not measured again.
+// measure adds the cases that the options ask for to a run, within about the given time, and saves
+// after each case. On SIGINT and SIGTERM it finishes the current case and returns; the run lists
+// the cases that are missing. Unless cases are named, it does not measure the cases of an earlier
+// run again.
 func measure(o options, r, earlier *report.Run, save func() error) error {
 	if o.total == 0 {
 		o.total = 10 * time.Minute
@@ -121,7 +122,7 @@ func measure(o options, r, earlier *report.Run, save func() error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, func() {
-		stop() // a second one ends the program
+		stop() // a second signal ends the program
 		progress.say("interrupted: this case is the last")
 	})()
 	m := measurement{options: o, run: r, save: save, progress: progress, kept: map[string]*workload.Data{},
@@ -148,7 +149,7 @@ type measurement struct {
 	interrupted func() bool
 }
 
-// data draws a case's inputs, or takes those that were kept.
+// data draws a case's inputs, or returns those that were kept.
 func (m *measurement) data(c workload.Case) *workload.Data {
 	d := m.kept[c.String()]
 	if d == nil {
@@ -160,7 +161,7 @@ func (m *measurement) data(c workload.Case) *workload.Data {
 	return d
 }
 
-// threads measures what the run lacks at a number of threads.
+// threads measures the cases that the run lacks at a number of threads.
 func (m *measurement) threads(threads int, list []set) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(s set) bool {
 		return !slices.ContainsFunc(m.run.Lacking, func(k report.Key) bool { return k.Threads == threads && k.Set == s.name })
@@ -182,8 +183,8 @@ func (m *measurement) threads(threads int, list []set) error {
 	return nil
 }
 
-// sets measures at a number of threads. Sets in which nobody is held to anything share the
-// processes of the libraries.
+// sets measures sets at a number of threads. Sets in which libraries are not limited to an
+// instruction set share the libraries' processes.
 func (m *measurement) sets(threads int, list []set) error {
 	var everybody lineup.Lineup
 	defer func() { everybody.Close() }()
@@ -243,7 +244,7 @@ func (m *measurement) set(threads int, s set, contestants []workload.Contestant)
 	return nil
 }
 
-// transfer is peak.Transfer where there is more than one thread.
+// transfer returns peak.Transfer if there is more than one thread, and 0 otherwise.
 func transfer(threads int) float64 {
 	if threads == 1 {
 		return 0

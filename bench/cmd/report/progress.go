@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// progress says on standard error what runs and how long is left: one line that rewrites itself on
-// a terminal, lines elsewhere.
+// progress prints the current step and the remaining time on standard error: on a terminal one line
+// that is rewritten, otherwise new lines.
 type progress struct {
-	steps, at int           // at counts the one under way
-	total     time.Duration // asked for
+	steps, at int           // at includes the current step
+	total     time.Duration // the time that was asked for
 	start     time.Time
-	began     time.Time     // the step under way
-	shared    time.Duration // what share gave to the step under way
-	beyond    time.Duration // what the finished steps took beyond their shares
+	began     time.Time     // the beginning of the current step
+	shared    time.Duration // the share of the current step
+	beyond    time.Duration // the time of the finished steps beyond their shares
 	now       func() time.Time
 	terminal  bool
 }
@@ -24,12 +24,12 @@ func newProgress(total time.Duration) *progress {
 	return &progress{total: total, start: time.Now(), now: time.Now, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0}
 }
 
-// unsteady is how many steps are too few to predict how long the remaining steps will take.
+// With fewer than unsteady finished steps, the time of the remaining steps cannot be predicted.
 const unsteady = 10
 
-// plan divides what is left of the time asked for evenly among the steps that are left: how long
-// each may measure, and how long it takes beyond, as those before did, to prepare the case, to
-// check the results, and to measure again.
+// plan divides the remaining time evenly among the remaining steps. share is the time for which
+// each step may measure. beyond is the average time that steps have needed in addition, to prepare
+// the case, to check the results, and to measure again.
 func (p *progress) plan() (share, beyond time.Duration) {
 	each := max(0, p.total-p.now().Sub(p.start)) / time.Duration(max(1, p.steps-p.at+1))
 	beyond = each * 4 / 10
@@ -39,13 +39,13 @@ func (p *progress) plan() (share, beyond time.Duration) {
 	return max(200*time.Millisecond, each-beyond), beyond
 }
 
-// share is how long the current step may measure.
+// share returns the time for which the current step may measure.
 func (p *progress) share() time.Duration {
 	p.shared, _ = p.plan()
 	return p.shared
 }
 
-// left is how long the steps that are left will take; over what was asked for, if they must.
+// left returns the time of the remaining steps. It may exceed the time that was asked for.
 func (p *progress) left() time.Duration {
 	share, beyond := p.plan()
 	return max(0, time.Duration(p.steps-p.at+1)*(share+beyond))
@@ -69,7 +69,7 @@ func (p *progress) step(format string, args ...any) {
 // done finishes the step.
 func (p *progress) done() { p.beyond += p.now().Sub(p.began) - p.shared }
 
-// say adds a message that stays.
+// say prints a message that stays on the terminal.
 func (p *progress) say(format string, args ...any) {
 	p.line(fmt.Sprintf(format, args...))
 	if p.terminal {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Steps that take a second beyond their share leave less to the shares, and where that does not
-// suffice, the time left is not that asked for.
+// TestTimeLeft: if steps need a second beyond their share, the remaining shares become shorter. If
+// that is not enough, the time left is longer than the time that was asked for.
 func TestTimeLeft(t *testing.T) {
 	for _, c := range []struct{ total, share, left, took time.Duration }{
 		{400 * time.Second, 3 * time.Second, 200 * time.Second, 400 * time.Second},

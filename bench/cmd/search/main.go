@@ -1,11 +1,5 @@
-// Search searches a million vectors in turn with package search and with faiss and usearch, in each
-// precision, and prints queries a second, recall, and the share of the bandwidth of memory.
-//
-//	go build -C bench -o /tmp/search ./cmd/search
-//	/tmp/search -python PYTHON -dir DIR
-//
-// PYTHON has faiss-cpu and usearch, and DIR takes the vectors, 1.5 GB. Ratios are medians of those
-// of the rounds.
+// Search searches a million vectors in turn with package search, faiss and usearch, in each
+// precision. It prints queries per second, recall, and the share of the bandwidth of memory.
 package main
 
 import (
@@ -55,7 +49,7 @@ func main() {
 	}
 }
 
-// contender is a library.
+// contender is a library that takes part.
 type contender struct {
 	name   string
 	search func(precision string, queries [][]float32) (time.Duration, [][]int64, error)
@@ -87,7 +81,7 @@ func run() error {
 			}
 		}
 	}
-	// half of the queries are close to vectors, the other half have the same distribution
+	// Half of the queries are close to vectors; the other half have the same distribution.
 	queries := newMaker(2).vectors(64)
 	for i := range 32 {
 		queries[i] = near(vectors[i*(*count/32)], uint64(i))
@@ -108,7 +102,7 @@ func run() error {
 	return nil
 }
 
-// compare lets all take turns, and prints what came of it.
+// compare measures all contenders in turn, and prints the results.
 func compare(contenders []contender, ours *own, precision string, queries [][]float32) error {
 	truth, _, err := ours.exact(queries)
 	if err != nil {
@@ -126,7 +120,7 @@ func compare(contenders []contender, ours *own, precision string, queries [][]fl
 			if c.name == "usearch" && len(queries) > 1 && len(seconds[i]) == 3 {
 				continue // it is many times slower
 			}
-			time.Sleep(30 * time.Millisecond) // others' threads stop spinning
+			time.Sleep(30 * time.Millisecond) // the threads of other libraries stop spinning
 			took, ids, err := c.search(precision, queries)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", c.name, precision, err)
@@ -171,7 +165,7 @@ func recall(got, want [][]int64) float64 {
 // own is package search.
 type own struct {
 	indexes map[string]*search.Index
-	bytes   map[string]int // read by a query
+	bytes   map[string]int // the number of bytes that a query reads
 }
 
 func openOurs(precisions []string, vectors [][]float32) (*own, error) {
@@ -217,13 +211,13 @@ func (o *own) search(precision string, queries [][]float32) (time.Duration, [][]
 	return took, ids, err
 }
 
-// exact is what float32 finds.
+// exact returns the results of float32.
 func (o *own) exact(queries [][]float32) ([][]int64, time.Duration, error) {
 	took, ids, err := o.search("float32", queries)
 	return ids, took, err
 }
 
-// bandwidth is how many bytes a second all threads together read of memory.
+// bandwidth returns the number of bytes per second that all threads together read from memory.
 func bandwidth(memory []byte) float64 {
 	var group sync.WaitGroup
 	start := time.Now()

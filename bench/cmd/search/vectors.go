@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Vectors such as embedders make, as far as search is concerned: groups of topics within groups,
-// directions of unequal weight, length 1.
+// This file draws vectors that resemble those of embedders, as far as search is concerned: groups
+// of topics within groups, directions of unequal weight, and length 1.
 
 // maker draws vectors.
 type maker struct {
@@ -20,7 +20,7 @@ type maker struct {
 	topics [][]float32
 }
 
-// newMaker has the same topics for every seed.
+// newMaker returns a maker whose topics are the same for every seed.
 func newMaker(seed uint64) *maker {
 	m := &maker{r: rand.New(rand.NewPCG(1, 1))}
 	for range 5000 {
@@ -33,7 +33,7 @@ func newMaker(seed uint64) *maker {
 	return m
 }
 
-// noise returns a vector of normal numbers, smaller ones in later dimensions.
+// noise returns a vector of normal numbers, which are smaller in later dimensions.
 func (m *maker) noise(scale float64) []float32 {
 	v := make([]float32, *dim)
 	for i := range v {
@@ -89,7 +89,7 @@ func encode(vectors [][]float32) []byte {
 	return b
 }
 
-// makeVectors draws the vectors, and writes them to a file unless it is there.
+// makeVectors draws the vectors, and writes them to a file unless the file exists.
 func makeVectors(name string) ([][]float32, error) {
 	vectors := newMaker(1).vectors(*count)
 	if info, err := os.Stat(name); err == nil && info.Size() == int64(*count**dim*4) {

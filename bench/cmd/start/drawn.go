@@ -17,16 +17,16 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// This file writes models and tokenizers of numbers and words drawn at random.
+// This file writes models and tokenizers with random numbers and words.
 
-// words are tokens of letters drawn at random. Each token after the single letters is made of two
-// earlier ones.
+// words are random tokens of letters. Each token after the single letters consists of two earlier
+// ones.
 type words struct {
 	tokens []string
 	merges [][2]string
 }
 
-// drawWords returns n different tokens, of which the first are special and letters.
+// drawWords returns n different tokens. The first ones are the special tokens and letters.
 func drawWords(n int, special ...string) words {
 	r := rand.New(rand.NewPCG(1, 2))
 	var w words
@@ -64,7 +64,8 @@ func drawWords(n int, special ...string) words {
 	return w
 }
 
-// bytesSpelled are the characters by which byte-level vocabularies spell bytes, as GPT-2's does.
+// bytesSpelled returns the characters that represent bytes in byte-level vocabularies, as in
+// GPT-2's.
 func bytesSpelled() (all []string) {
 	next := rune(256)
 	for b := range 256 {
@@ -77,8 +78,8 @@ func bytesSpelled() (all []string) {
 	return all
 }
 
-// drawTokenizers writes a folder with a tokenizer.json of each model. The names say how many tokens
-// it has.
+// drawTokenizers writes a folder with a tokenizer.json for each model. The folders' names state the
+// number of tokens.
 func drawTokenizers(dir string) (folders []string, err error) {
 	write := func(rest, model string) {
 		folder := filepath.Join(dir, fmt.Sprint("tokenizer", len(folders)))
@@ -113,7 +114,7 @@ func drawTokenizers(dir string) (folders []string, err error) {
 	return folders, err
 }
 
-// tokenizers are the kinds that drawTokenizers writes.
+// tokenizers are the kinds of tokenizers that drawTokenizers writes.
 var tokenizers = []string{"BPE, 262,144 entries with merges", "Unigram, 250,000 entries", "WordPiece, 30,522 entries"}
 
 func listed[T any](x []T, show func(int, T) string) string {
@@ -124,7 +125,7 @@ func listed[T any](x []T, show func(int, T) string) string {
 	return strings.Join(all, ",")
 }
 
-// quoted returns s as a string of JSON in which <, > and & stay as they are.
+// quoted returns s as a JSON string in which <, > and & are not escaped.
 func quoted(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -133,7 +134,7 @@ func quoted(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Sizes of the Llama of 0.35 B.
+// These are the sizes of the Llama of 0.35 B.
 const (
 	layers, dim, heads, kvHeads, headDim, hidden, vocab = 24, 1024, 16, 8, 64, 2816, 32000
 )
@@ -196,8 +197,8 @@ func drawLlama(path string, t gguf.Type) error {
 	return f.Close()
 }
 
-// drawNumbers writes the numbers of a tensor: ones for a vector, and for a matrix numbers about as
-// large as those of trained weights.
+// drawNumbers writes the numbers of a tensor: ones for a vector, and for a matrix random numbers of
+// about the size of trained weights.
 func drawNumbers(w io.Writer, info gguf.Info, seed uint64) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	r := rand.New(rand.NewPCG(1, seed))
@@ -205,7 +206,7 @@ func drawNumbers(w io.Writer, info gguf.Info, seed uint64) error {
 	for range info.Len() {
 		x := float32(1)
 		if len(info.Shape) > 1 {
-			u := r.Uint64() // the sum of two is nearer to a normal distribution
+			u := r.Uint64() // the sum of two numbers is closer to a normal distribution
 			x = (float32(uint32(u)>>8) + float32(u>>40) - 1<<24) * (0.04 / (1 << 24))
 		}
 		n := math.Float32bits(x)

@@ -1,12 +1,12 @@
-// Start measures whole processes, with ready files and without: times in rounds in turn, and on
-// Linux the memory of eight servers of one model.
+// Start measures whole processes with ready files and without: their times, in rounds in turn, and
+// on Linux the memory of eight servers of one model.
 //
 //	go run -C bench ./cmd/start [-rounds 10] [-before BIN] [-llama-bench PATH] [-python PATH] BIN FOLDER MODEL.gguf
 //
-// BIN is a folder with the programs avoformer and tokenize of this tree, and that of -before those
-// of an earlier revision. FOLDER is an embedder and MODEL.gguf a language model. Tokenizers, and a
-// Llama of 0.35 B in several formats, are drawn. llama-bench makes one token of each language
-// model, and a Python that has tokenizers opens each tokenizer.
+// BIN is a folder with the programs avoformer and tokenize of this tree, and the folder of -before
+// has those of an earlier revision. FOLDER is an embedder and MODEL.gguf a language model.
+// Tokenizers, and a Llama of 0.35 B in several formats, are random. llama-bench generates one token
+// with each language model, and a Python with the package tokenizers opens each tokenizer.
 package main
 
 import (
@@ -53,16 +53,17 @@ func main() {
 // process is one kind of process, and its times.
 type process struct {
 	name    string
-	program string // in a folder of programs; "": the first of args
+	program string // its name in a folder of programs; "": the first of args is the program
 	args    []string
-	ready   bool     // whether there is something to keep
-	peer    []string // what another library does instead
-	told    bool     // the peer prints its milliseconds
+	ready   bool     // it can keep a ready file
+	peer    []string // the command of another library
+	told    bool     // the peer prints its time in ms
 
-	ms [4][]float64 // by the earlier revision, without a ready file, with one, by the peer
+	ms [4][]float64 // of the earlier revision, without a ready file, with one, of the peer
 }
 
-// opening times a tokenizer of Python's in a process that has started.
+// opening is a Python program that times the opening of a tokenizer, without the start of the
+// process.
 const opening = `import sys, time
 from tokenizers import Tokenizer
 t = time.perf_counter()
@@ -80,7 +81,7 @@ func run(bin, folder, model string) error {
 		return err
 	}
 	ready := filepath.Join(dir, "ready")
-	for _, p := range all { // which fills caches and writes ready files
+	for _, p := range all { // fills caches and writes ready files
 		for range 2 {
 			if err := p.round(bin, ready, 0); err != nil {
 				return err
@@ -88,7 +89,7 @@ func run(bin, folder, model string) error {
 		}
 		p.ms = [4][]float64{}
 	}
-	time.Sleep(3 * time.Second) // files that have just changed are read again in full
+	time.Sleep(3 * time.Second) // files that have just changed are checked in full again
 	for round := range *rounds + 1 {
 		for i := range all {
 			p := all[(i+round)%len(all)]
@@ -112,7 +113,7 @@ func run(bin, folder, model string) error {
 	return memories(filepath.Join(bin, "avoformer"), folder, ready)
 }
 
-// processes returns what is measured. It writes files to dir.
+// processes returns the processes that are measured. It writes files to dir.
 func processes(dir, command, folder, model string) ([]*process, error) {
 	empty, text := filepath.Join(dir, "empty"), filepath.Join(dir, "text")
 	if err := os.WriteFile(empty+".go", []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
@@ -300,7 +301,7 @@ func memory(command, folder, ready string, n int) (sum float64, err error) {
 	return sum, nil
 }
 
-// ask sends a request as soon as a server takes it.
+// ask sends a request as soon as a server accepts it.
 func ask(ctx context.Context, server string) error {
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/embed", strings.NewReader(`{"inputs": "hello"}`))

@@ -1,11 +1,11 @@
-// Streams generates many texts at a time with a language model, and has llama.cpp's
-// llama-batched-bench do the same with the same file, in turn, round by round; it prints the tokens
-// a second of both.
+// Streams generates many texts at a time with a language model. llama.cpp's llama-batched-bench
+// does the same with the same file, in turn, round by round. It prints the tokens per second of
+// both.
 //
 //	python bench/random_gguf.py llama-0.35b llama.gguf
 //	go run -C bench ./cmd/streams -llama PATH/llama-batched-bench -rounds 10 $PWD/llama.gguf
 //
-// Each text has -depth tokens before those that count. The generated text is ignored.
+// Each text has -depth tokens before the ones that are timed. The generated text is ignored.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// settings are those of both sides.
+// settings are the settings of both sides.
 type settings struct {
 	llama                 string // the path of llama-batched-bench
 	threads               int
@@ -30,11 +30,12 @@ type settings struct {
 	cache                 kernels.Format
 }
 
-// round is what one of the sides reached in a round: tokens a second by the number of texts.
+// round holds the result of one side in a round: tokens per second by the number of texts.
 type round struct {
 	File, By string
 	Speed    map[int]float64
-	// Limit is the tokens a second that the machine allows, as [model.limit] says; of ours.
+	// Limit holds the tokens per second that the machine allows, as [model.limit] defines them.
+	// Only this library's side has it.
 	Limit map[int]float64 `json:",omitempty"`
 }
 
@@ -89,7 +90,7 @@ func run() error {
 	return print(rounds)
 }
 
-// round has both sides run once.
+// round runs both sides once.
 func (s *settings) round(file string) (both []round, err error) {
 	ours, err := s.ours(file)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *settings) round(file string) (both []round, err error) {
 	return append(both, theirs), err
 }
 
-// readRounds reads what writeRounds has written.
+// readRounds reads the file that writeRounds has written.
 func readRounds(path string) (rounds []round, err error) {
 	if path == "" {
 		return nil, nil

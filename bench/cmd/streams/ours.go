@@ -1,4 +1,4 @@
-// This library's side: steps of a token of each text.
+// This file has this library's side: steps with one token of each text.
 
 package main
 
@@ -17,17 +17,18 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// model is a file that is open, and what a step of it has to do at least.
+// model is an open file, and the minimal work of its steps.
 type model struct {
 	lm     models.LanguageModel
 	filler models.LanguageModel // see [shape.filler]
-	small  int                  // weights of 8 bits and fewer that each token is multiplied with
-	large  int                  // those of more
-	bytes  int                  // of all
-	row    int                  // elements of a token's keys and values
+	small  int                  // number of weights of 8 bits and fewer that each token is multiplied with
+	large  int                  // number of weights of more bits
+	bytes  int                  // size of all weights
+	row    int                  // number of elements of a token's keys and values
 }
 
-// opened are the models by their files, since reading them again in each round would take longest.
+// opened holds the models by their files, since reading them again in each round would dominate the
+// time.
 var opened = map[string]*model{}
 
 func (s *settings) open(file string) (*model, error) {
@@ -81,7 +82,7 @@ func read(file string) (*model, error) {
 	_, untied := f.Info("output.weight")
 	for _, name := range f.Names() {
 		if name == "token_embd.weight" && untied {
-			continue // of which a token needs a row
+			continue // a token needs only a row of it
 		}
 		info, _ := f.Info(name)
 		data, err := f.Bytes(name)
@@ -98,7 +99,7 @@ func read(file string) (*model, error) {
 	return m, nil
 }
 
-// ours has each number of texts generated.
+// ours generates each number of texts.
 func (s *settings) ours(file string) (round, error) {
 	r := round{File: strings.TrimSuffix(filepath.Base(file), ".gguf"), By: oursName, Speed: map[int]float64{}, Limit: map[int]float64{}}
 	m, err := s.open(file)
@@ -114,7 +115,7 @@ func (s *settings) ours(file string) (round, error) {
 	return r, nil
 }
 
-// generate returns the tokens a second of n texts.
+// generate returns the tokens per second of n texts.
 func (s *settings) generate(m *model, n int) (float64, error) {
 	ws := &transformer.Workspace{Threads: kernels.Threads(s.threads)}
 	fill := generation.Stepper{Model: m.filler, Workspace: ws}
@@ -136,7 +137,7 @@ func (s *settings) generate(m *model, n int) (float64, error) {
 		}
 		return nil
 	}
-	if err := run(1); err != nil { // takes memory
+	if err := run(1); err != nil { // allocates memory
 		return 0, err
 	}
 	begin := time.Now()
@@ -144,8 +145,8 @@ func (s *settings) generate(m *model, n int) (float64, error) {
 	return float64(n*s.tokens) / time.Since(begin).Seconds(), err
 }
 
-// machine is what this one can do with the threads in units of 10^9 a second, measured once: bytes
-// read, operations in float32 and of int8.
+// machine holds the speed of this machine with the threads in units of 10^9 per second, measured
+// once: bytes read, and operations in float32 and in int8.
 var machine = sync.OnceValue(func() (m struct{ read, multiply, int8 float64 }) {
 	const each = 20 * time.Millisecond
 	for _, isa := range kernels.Supported() {
@@ -156,16 +157,16 @@ var machine = sync.OnceValue(func() (m struct{ read, multiply, int8 float64 }) {
 	return m
 })
 
-// threads are those of machine.
+// threads is the number of threads for machine.
 var threads int
 
-// limit returns the tokens a second of n texts where a step took no longer than reading the weights
-// and the keys and values once, or than its multiplications, whichever is longer: those of int8 for
-// weights of 8 bits and fewer, in float32 for all other formats.
+// limit returns the tokens per second of n texts if a step took exactly as long as the longer of
+// two things: reading the weights, keys and values once, or the multiplications. Multiplications
+// are in int8 for weights of 8 bits and fewer, and in float32 for all other formats.
 func (s *settings) limit(m *model, n int) float64 {
 	threads = s.threads
 	can := machine()
-	size := 2 // bytes of an element of keys and values
+	size := 2 // the size of an element of keys and values
 	if s.cache == kernels.FormatF32 {
 		size = 4
 	}

@@ -1,4 +1,4 @@
-// The medians of the rounds.
+// This file computes the medians of the rounds.
 
 package main
 
@@ -9,20 +9,20 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/interleave"
 )
 
-// line has the speeds with a file and a number of texts: medians over the rounds.
+// line holds the speeds with a file and a number of texts, as medians over the rounds.
 type line struct {
 	file           string
 	streams        int
 	rounds         int
-	ours, theirs   float64 // tokens a second
-	share          float64 // of the limit
-	quotient, best float64 // of ours by theirs with the file, and with the file that is its fastest; 0: unknown
+	ours, theirs   float64 // tokens per second
+	share          float64 // share of the limit
+	quotient, best float64 // ours divided by llama.cpp's, with this file, and with the file with which llama.cpp is fastest; 0: unknown
 }
 
 const oursName, theirsName = "ours", "llama.cpp"
 
-// summary returns the lines of all files, in the order in which they came. A round of one side is
-// compared to the other side's round of the same number.
+// summary returns the lines of all files, in the order of their first rounds. A round of one side
+// is compared with the other side's round of the same number.
 func summary(rounds []round) (lines []line) {
 	type key struct {
 		file, by string

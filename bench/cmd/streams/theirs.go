@@ -1,4 +1,4 @@
-// llama.cpp's side: a process of llama-batched-bench for each round.
+// This file has llama.cpp's side: a process of llama-batched-bench for each round.
 
 package main
 
@@ -16,8 +16,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// theirs has llama.cpp generate each number of texts, with the same prompt for all, of whose keys
-// and values each text has a copy.
+// theirs runs llama.cpp for each number of texts, with the same prompt for all. Each text has a
+// copy of the prompt's keys and values.
 func (s *settings) theirs(file string) (round, error) {
 	r := round{File: strings.TrimSuffix(filepath.Base(file), ".gguf"), By: theirsName, Speed: map[int]float64{}}
 	var list []string
@@ -25,7 +25,7 @@ func (s *settings) theirs(file string) (round, error) {
 		list = append(list, strconv.Itoa(n))
 	}
 	number := strconv.Itoa
-	each := (s.depth + s.tokens + 255) / 256 * 256 // llama.cpp rounds so
+	each := (s.depth + s.tokens + 255) / 256 * 256 // llama.cpp rounds up like this
 	cache := map[kernels.Format]string{kernels.FormatF32: "f32", kernels.FormatF16: "f16", kernels.FormatBF16: "bf16"}[s.cache]
 	cmd := exec.Command(s.llama, "-m", file, "-npp", number(s.depth), "-ntg", number(s.tokens), "-npl", strings.Join(list, ","), "-pps",
 		"-t", number(s.threads), "-tb", number(s.threads), "-c", number(slices.Max(s.streams)*each), "-ctk", cache, "-ctv", cache, "--output-format", "jsonl")
@@ -45,7 +45,7 @@ func (s *settings) theirs(file string) (round, error) {
 		}
 	}
 	if len(r.Speed) != len(s.streams) {
-		return r, errors.New("llama-batched-bench told other numbers of texts: " + strings.TrimSpace(string(out)))
+		return r, errors.New("llama-batched-bench printed other numbers of texts: " + strings.TrimSpace(string(out)))
 	}
 	return r, nil
 }

@@ -1,12 +1,5 @@
-// Sweep times this library at many sizes along one dimension, and reports where the speed falls
-// from one size to the next by more than a limit.
-//
-//	go run -C bench ./cmd/sweep                         all sweeps, printed
-//	go run -C bench ./cmd/sweep -only gemm-m,row        some
-//	go run -C bench ./cmd/sweep -dir results            with a plot of each, and a page of all
-//
-// Sweep writes the page after each plot. If it is interrupted, the page has the plots so far and
-// says which are missing.
+// Sweep times this library at many sizes along one dimension, and reports sizes where the speed is
+// lower than at the previous size by more than a limit.
 package main
 
 import (
@@ -32,7 +25,7 @@ func main() {
 	}
 }
 
-// pageHead begins the page of all plots.
+// pageHead is the beginning of the page of all plots.
 const pageHead = `# Sweeps over sizes on %s
 
 Made by ` + "`make sweeps`" + `. A cliff is a size at which the speed falls from the size before by more than 10%% (products
@@ -45,7 +38,7 @@ the causes of those that were looked into.
 type page struct {
 	cpu    string
 	cliffs int
-	made   map[string]bool // by the sweep's name
+	made   map[string]bool // keys are the names of sweeps
 	plots  string
 }
 
@@ -54,7 +47,7 @@ func (p *page) add(name, text string) {
 	p.plots += "\n" + text
 }
 
-// text returns the page, which names the sweeps that it lacks.
+// text returns the page, which lists the sweeps that are missing.
 func (p *page) text(sweeps []sweep.Sweep) string {
 	text := fmt.Sprintf(pageHead, p.cpu, p.cliffs)
 	var missing []string
@@ -98,7 +91,7 @@ func run() error {
 			fmt.Fprintf(os.Stderr, "%s: %s\n", s.Name, l.Label)
 			line, err := sweep.Run(s, l, ours.Tier{ISA: isa, Threads: *threads}, sweep.Options{Rounds: *rounds, Block: *block})
 			if errors.Is(err, workload.ErrUnsupported) {
-				fmt.Fprintln(os.Stderr, "  not at so many threads")
+				fmt.Fprintln(os.Stderr, "  skipped at this number of threads")
 				continue
 			}
 			if err != nil {

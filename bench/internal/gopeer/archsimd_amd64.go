@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// experimental lists what needs GOEXPERIMENT=simd.
+// experimental returns the libraries that need GOEXPERIMENT=simd.
 func experimental() []workload.Contestant {
 	return []workload.Contestant{library{"archsimd", runtime.Version(), 1, intrinsics}}
 }
@@ -41,7 +41,7 @@ func intrinsics(d *workload.Data, out []float32) func() {
 	}
 }
 
-// tile adds A[4,depth]·B[depth,16] to C, B's rows lying one after the other.
+// tile adds A[4,depth]·B[depth,16] to C. B's rows are contiguous.
 func tile(depth int, a []float32, lda int, b []float32, c []float32, ldc int) {
 	a0, a1, a2, a3 := a[:depth], a[lda:][:depth], a[2*lda:][:depth], a[3*lda:][:depth]
 	c00, c01 := archsimd.LoadFloat32x8Slice(c), archsimd.LoadFloat32x8Slice(c[8:])

@@ -4,5 +4,5 @@ package gopeer
 
 import "github.com/avoformer/avoformer/bench/internal/workload"
 
-// experimental lists what needs GOEXPERIMENT=simd.
+// experimental returns nil: its libraries need GOEXPERIMENT=simd.
 func experimental() []workload.Contestant { return nil }

@@ -16,7 +16,7 @@ import (
 // gomlx compiles a graph of one operation for GoMLX's backend in Go.
 func gomlx(d *workload.Data, out []float32) func() {
 	s := d.Dims
-	var in [][]int // shapes
+	var in [][]int // the inputs' shapes
 	var build func(b backends.Builder, x []backends.Op) (backends.Op, error)
 	product := func(lhsAxis, rhsAxis int, batch ...int) {
 		build = func(b backends.Builder, x []backends.Op) (backends.Op, error) {
@@ -82,7 +82,7 @@ func compile(d *workload.Data, in [][]int, build func(backends.Builder, []backen
 	if err != nil {
 		return nil, err
 	}
-	keep := make([]bool, len(buffers)) // no input is given away
+	keep := make([]bool, len(buffers)) // the backend must not reuse the inputs
 	return func(out []float32) error {
 		results, err := exec.Execute(buffers, keep, 0)
 		if err != nil {

@@ -4,5 +4,5 @@ package gopeer
 
 import "github.com/avoformer/avoformer/bench/internal/workload"
 
-// gomlx needs 64-bit integers.
+// gomlx returns nil: the library needs 64-bit integers.
 func gomlx(*workload.Data, []float32) func() { return nil }

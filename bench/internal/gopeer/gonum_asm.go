@@ -2,5 +2,5 @@
 
 package gopeer
 
-// gonumSuffix marks a build without its assembly.
+// gonumSuffix is empty in a build with gonum's assembly.
 const gonumSuffix = ""

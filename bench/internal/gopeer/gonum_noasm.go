@@ -2,5 +2,5 @@
 
 package gopeer
 
-// gonumSuffix marks a build without its assembly.
+// gonumSuffix marks a build without gonum's assembly.
 const gonumSuffix = "-noasm"

@@ -1,4 +1,4 @@
-// Package gopeer makes other Go libraries contestants of the benchmark.
+// Package gopeer wraps other Go libraries as contestants of the benchmark.
 package gopeer
 
 import (
@@ -13,12 +13,12 @@ import (
 type library struct {
 	name, version string
 	threads       int
-	// prepare returns the result's place and the call that fills it, or a nil call.
+	// prepare returns the slice for the result and the call that fills it, or a nil call.
 	prepare func(d *workload.Data, out []float32) func()
 }
 
-// All lists the libraries built into this program. A library that chooses how many goroutines to
-// use is given as many processors as there are threads.
+// All returns the libraries built into this program. Libraries that choose their number of
+// goroutines run with GOMAXPROCS = threads.
 func All(threads int) []workload.Contestant {
 	list := []workload.Contestant{
 		library{"gonum" + gonumSuffix, moduleVersion("gonum.org/v1/gonum"), threads, gonum},

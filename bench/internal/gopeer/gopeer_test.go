@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// Every library's result is right for all that it offers.
+// TestLibrariesAgreeWithTheOracle: every library's results are right for all cases that it offers.
 func TestLibrariesAgreeWithTheOracle(t *testing.T) {
 	for _, name := range []string{"gemm_nn 8x48x33", "gemm_nt 8x48x33", "bgemm_nn 3x8x16x9", "bgemm_nt 3x8x16x9", "softmax 5x33", "exp 5x33"} {
 		d := workload.NewData(workload.MustParse(name))
@@ -39,7 +39,7 @@ func TestServe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Chdir(dir) // whose name may have spaces
+	t.Chdir(dir) // its name may have spaces
 	in, out := io.Pipe()
 	go func() {
 		fmt.Fprint(out, "time 3\ncase gemm_nn - . 8 48 33\ntime 3\ncase softmax - . 8 48\nfree\ntime 3\n")

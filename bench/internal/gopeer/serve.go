@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// Serve lets one of the libraries answer the protocol of package native (see its src/driver.h), for
-// builds of a library that cannot share a program with the other libraries.
+// Serve runs one of the libraries. It answers the protocol of package native (see its
+// src/driver.h), for builds of a library that cannot be in the same program as the other libraries.
 func Serve(name string, threads int, in io.Reader, out io.Writer) error {
 	list := All(threads)
 	i := slices.IndexFunc(list, func(c workload.Contestant) bool { return c.Name() == name })
@@ -52,7 +52,7 @@ func Serve(name string, threads int, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// open reads the inputs of a case, computes it once and writes the result.
+// open reads the inputs of a case, computes it once, and writes the result.
 func open(c workload.Contestant, op, dir, shape string) (workload.Job, error) {
 	k, err := workload.Parse(op + " " + shape)
 	if err != nil {

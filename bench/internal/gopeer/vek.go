@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// vek has no softmax: that of a row is composed of its vector operations.
+// vek computes with the library vek, which has no softmax: the softmax of a row consists of its
+// vector operations.
 func vek(d *workload.Data, out []float32) func() {
 	x := d.In[0]
 	switch d.Op {

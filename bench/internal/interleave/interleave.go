@@ -1,6 +1,7 @@
-// Package interleave times contestants in turn: in every round each computes the case for some
-// milliseconds, in an order drawn anew, so that what disturbs the machine disturbs all alike and
-// the ratio of two within a round means something. Each result is checked before it is timed.
+// Package interleave times contestants in turn. In every round each contestant computes the case
+// for some milliseconds, in a new random order. A disturbance of the machine then affects all
+// contestants equally, and the ratio of two of them within a round is meaningful. Each result is
+// checked before it is timed.
 package interleave
 
 import (
@@ -14,31 +15,31 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// Warm is how long a contestant computes in each round before it is timed. A process that comes
-// from sleep does not run at its usual speed at once: its caches are another's, and Go's monitor
-// thread looks around every 20 µs for the first 50 times, mostly on the CPU that computes.
+// Warm is the time for which a contestant computes in each round before it is timed. A process does
+// not run at its usual speed right after it slept: its caches hold another process's data, and Go's
+// monitor thread wakes every 20 µs for the first 50 times, mostly on the CPU that computes.
 const Warm = 6 * time.Millisecond
 
-// A contestant whose best of the first rounds takes outclassed times as long as the fastest is
-// timed only in those rounds. This leaves the time to contestants whose figures matter.
+// A contestant is timed only in the first rounds if its best time in them is at least outclassed
+// times that of the fastest one. This leaves the time to contestants whose figures matter.
 const outclassed, firstRounds = 3, 3
 
 // Options say how long to measure.
 type Options struct {
 	Rounds int
-	Block  time.Duration // how long a contestant computes per round; at least one call
-	Limit  time.Duration // stop after this long, when three rounds are done; 0 for no limit
-	Slow   time.Duration // a contestant that needs longer for a call is timed once, ahead of the rounds; 0 for no limit
+	Block  time.Duration // time for which a contestant computes per round; at least one call
+	Limit  time.Duration // stop after this time if three rounds are done; 0 for no limit
+	Slow   time.Duration // a contestant that needs more time for a call is timed once, before the rounds; 0 for no limit
 }
 
-// A Result holds what a contestant took in every round.
+// A Result holds a contestant's times in every round.
 type Result struct {
 	Name    string
 	Version string
 	Variant string
 	Seconds []float64 // per call, by round
-	Error   float64   // of its result; see [workload.Data.Error]
-	Refused error     // its result is wrong, or it failed: nothing is timed
+	Error   float64   // error of its result; see [workload.Data.Error]
+	Refused error     // set if its result is wrong, or if it failed: it was not timed
 }
 
 // Median returns the median time per call.
@@ -53,7 +54,7 @@ func (r Result) Spread() float64 {
 	return (s[len(s)*3/4] - s[len(s)/4]) / s[len(s)/2]
 }
 
-// Ratio returns the median over the rounds of how much slower r was than base.
+// Ratio returns the median over the rounds of r's time divided by base's.
 func (r Result) Ratio(base Result) float64 { return MedianRatio(r.Seconds, base.Seconds) }
 
 // MedianRatio returns the median of the quotients of the rounds that both have; 0 if there are no
@@ -78,8 +79,8 @@ func Median(x []float64) float64 {
 
 type entry struct {
 	workload.Job
-	reps int // 0: timed already
-	warm int // calls before those
+	reps int // 0: already timed
+	warm int // number of calls before the timed ones
 }
 
 // time returns the time of a round's calls.
@@ -92,8 +93,8 @@ func (e entry) time() (time.Duration, error) {
 	return e.Time(e.reps)
 }
 
-// Run measures a case. A contestant that does not offer it is left out; of its variants the fastest
-// in a short first look is taken.
+// Run measures a case. It leaves out contestants that do not offer the case. Of a contestant's
+// variants it measures the one that is fastest in a short first test.
 func Run(d *workload.Data, contestants []workload.Contestant, o Options) []Result {
 	var results []Result
 	var jobs []entry
@@ -145,7 +146,7 @@ func Run(d *workload.Data, contestants []workload.Contestant, o Options) []Resul
 	return results
 }
 
-// leaveOut stops timing those that are outclassed so far.
+// leaveOut stops timing the contestants that are outclassed so far.
 func leaveOut(jobs []entry, results []Result) {
 	best := func(r Result) float64 {
 		if len(r.Seconds) == 0 {
@@ -197,8 +198,8 @@ func choose(d *workload.Data, c workload.Contestant, o Options) (best workload.J
 	return best, variant, perCall, off, err
 }
 
-// calibrate checks the result, sets its error, and finds about how long a call takes. One that is
-// slow in this process is repeated once only: the first call may have had memory to allocate.
+// calibrate checks the result, sets its error, and estimates the time of a call. It repeats a slow
+// call in this process only once: the first call may have allocated memory.
 func calibrate(d *workload.Data, job workload.Job, o Options, off *float64) (perCall time.Duration, err error) {
 	start := time.Now()
 	out, err := job.Output()

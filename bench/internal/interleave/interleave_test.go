@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// pretender computes a case and claims that a call takes as long as told, except for the first
+// pretender computes a case and reports given times for its calls, with other times for the first
 // ones.
 type pretender struct {
 	ours.Tier
@@ -35,8 +35,9 @@ func (c *claim) Time(reps int) (time.Duration, error) {
 	return time.Duration(reps) * t, nil
 }
 
-// Contestants far behind take part only in the first rounds; their ratio is of those. A contestant
-// that is slow only in the first look takes part in all rounds.
+// TestOutclassed: contestants that are far behind take part only in the first rounds, and their
+// ratio uses these rounds. A contestant that is slow only in the first test takes part in all
+// rounds.
 func TestOutclassed(t *testing.T) {
 	tier := ours.Tier{ISA: kernels.Generic, Threads: 1}
 	list := []workload.Contestant{

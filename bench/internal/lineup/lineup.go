@@ -1,4 +1,4 @@
-// Package lineup makes the contestants of a comparison, as the flags of the commands name them.
+// Package lineup returns the contestants of a comparison that the flags of the commands name.
 package lineup
 
 import (
@@ -14,21 +14,21 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Lineup has all contestants, at a number of threads.
+// A Lineup holds all contestants, at a number of threads.
 type Lineup struct {
-	Contestants []workload.Contestant // tiers of this library first, then the others
+	Contestants []workload.Contestant // tiers of this library first, then other libraries
 	Missing     []string              // libraries without which a comparison is incomplete
 	natives     []*native.Peer
 }
 
-// Options say which libraries take part.
+// Options choose the libraries that take part.
 type Options struct {
 	Threads int
 	Tiers   []kernels.ISA
-	Float32 bool   // each tier also with weights of float32 in the cases with int8
+	Float32 bool   // in cases with int8, measure each tier also with weights in float32
 	Peers   string // comma-separated native libraries, "go" for those in Go, or "none"; all when empty
 	All     bool   // every version of a native library
-	Held    string // an instruction set that native libraries are held to
+	Held    string // an instruction set that native libraries are limited to
 	Say     func(format string, args ...any)
 }
 
@@ -62,8 +62,8 @@ func (l Lineup) Close() {
 	}
 }
 
-// Tiers reads a comma-separated list of this machine's tiers; all of them when it is empty or
-// "all".
+// Tiers parses a comma-separated list of this machine's tiers. It returns all tiers if the list is
+// empty or "all".
 func Tiers(list string) ([]kernels.ISA, error) {
 	if list == "" || list == "all" {
 		return kernels.Supported(), nil
@@ -82,8 +82,8 @@ func Tiers(list string) ([]kernels.ISA, error) {
 	return tiers, nil
 }
 
-// Threads reads a comma-separated list of numbers of threads; 1 and the number of CPUs when it is
-// empty.
+// Threads parses a comma-separated list of numbers of threads. It returns 1 and the number of CPUs
+// if the list is empty.
 func Threads(list string) ([]int, error) {
 	if list == "" {
 		return slices.Compact([]int{1, runtime.GOMAXPROCS(0)}), nil

@@ -17,22 +17,22 @@ import (
 	"github.com/avoformer/avoformer/internal/peerenv"
 )
 
-// PrefixVariable names the environment variable with further places to look in, separated as in
+// PrefixVariable is the environment variable with further places for the search, separated as in
 // PATH. Each is a prefix with lib, include or bin below it, such as a Python virtual environment.
 const PrefixVariable = "AVOFORMER_BENCH_PREFIX"
 
 // Required are the families without which a comparison is incomplete.
 var Required = []string{"openblas", "onednn", "onnxruntime"}
 
-// A Library is one found on this machine, not started yet.
+// A Library is a library that was found on this machine. It has not been started yet.
 type Library struct {
-	Name   string // family, and for oneDNN on a SYCL runtime "onednn-sycl"
+	Name   string // the family; "onednn-sycl" for oneDNN on a SYCL runtime
 	Path   string
-	prefix string // of oneDNN, for headers and libraries
+	prefix string // only for oneDNN: the prefix of headers and libraries
 	env    []string
 }
 
-// kinds say for each family where below a prefix its shared library may lie.
+// kinds lists, for each family, the places below a prefix where its shared library may be.
 var kinds = []struct {
 	family string
 	globs  []string
@@ -86,8 +86,8 @@ func find(prefixes []string) []Library {
 	return found
 }
 
-// goPeers are Go libraries in builds of their own. Starting one fails where this module's sources
-// or a Go toolchain are not at hand.
+// goPeers are Go libraries in builds of their own. They cannot be started without this module's
+// sources or without a Go toolchain.
 func goPeers() []Library {
 	list := []Library{{Name: "gonum-noasm", Path: "-tags=noasm"}}
 	if runtime.GOARCH == "amd64" {
@@ -111,7 +111,7 @@ func library(family, path, prefix string) Library {
 	return l
 }
 
-// headers is where dnnl.hpp lies, or "".
+// headers returns the folder of dnnl.hpp, or "".
 func (l Library) headers() string {
 	for _, dir := range []string{"include", "include/oneapi/dnnl"} {
 		dir = filepath.Join(l.prefix, dir)
@@ -122,7 +122,7 @@ func (l Library) headers() string {
 	return ""
 }
 
-// define reads a macro's value from one of oneDNN's headers.
+// define returns the value of a macro in one of oneDNN's headers.
 func (l Library) define(name, file string) string {
 	for _, dir := range []string{"include/oneapi/dnnl", "include"} {
 		b, _ := os.ReadFile(filepath.Join(l.prefix, dir, file))
@@ -149,7 +149,7 @@ func (l Library) command(threads int) ([]string, error) {
 		return []string{python, script, n}, nil
 	case "onednn":
 		if l.headers() == "" {
-			return nil, fmt.Errorf("no dnnl.hpp beside %s", l.Path)
+			return nil, fmt.Errorf("no dnnl.hpp for %s", l.Path)
 		}
 		lib := filepath.Dir(l.Path)
 		program, err := build("CXX", []string{"c++", "g++", "clang++"}, "dnnl.cpp",
@@ -163,8 +163,8 @@ func (l Library) command(threads int) ([]string, error) {
 	return []string{program, l.Path, n}, err
 }
 
-// cacheDir is the folder of programs that are kept between runs. Their names depend on what they
-// are made from.
+// cacheDir returns the folder of programs that are kept between runs. Its name depends on the
+// sources of the programs.
 func cacheDir(parts ...string) (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(sources, "src", func(path string, e fs.DirEntry, err error) error {
@@ -266,19 +266,19 @@ func buildGo(name, flag string) (string, error) {
 	return program, nil
 }
 
-// Options choose among the libraries found.
+// Options choose among the libraries that were found.
 type Options struct {
 	Only []string                         // families, or nil for all
-	All  bool                             // every version found, not the newest of each family alone
-	ISA  string                           // hold them to an instruction set, a key of held; "" for what they choose
-	Say  func(format string, args ...any) // takes messages about what is used and what is skipped
+	All  bool                             // every version found, not only the newest of each family
+	ISA  string                           // limit the libraries to this instruction set, a key of held; "": they choose
+	Say  func(format string, args ...any) // called with messages about libraries that are used or skipped
 
-	under []string // look below these prefixes alone
+	under []string // look only below these prefixes
 }
 
-// StartAll starts the libraries found on this machine, without the variables of the environment
-// that hold them back (package peerenv), and prints which. missing lists the required families that
-// it found none of.
+// StartAll starts the libraries on this machine, without the variables of the environment that slow
+// them down (package peerenv), and prints their names. missing lists the required families of which
+// it found no library.
 func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 	have := map[string]bool{}
 	byName := map[string][]*Peer{}
@@ -289,7 +289,7 @@ func StartAll(threads int, o Options) (peers []*Peer, missing []string) {
 	}
 	for _, l := range libraries {
 		if l.Name == "archsimd" && threads > 1 {
-			continue // it has no threads
+			continue // the library has no threads
 		}
 		if o.Only != nil && !slices.Contains(o.Only, family(l.Name)) && !slices.Contains(o.Only, l.Name) {
 			continue

@@ -1,7 +1,7 @@
 package native
 
-// held says how libraries are held to an instruction set: by environment variables, and those
-// families left out that have none for it.
+// held describes how libraries are limited to an instruction set: the environment variables for it,
+// and the families that have no such variables and are left out.
 var held = map[string]struct{ env, without []string }{
 	"avx2": {
 		env: []string{
@@ -12,5 +12,5 @@ var held = map[string]struct{ env, without []string }{
 	},
 }
 
-// CanHold reports whether libraries can be held to an instruction set.
+// CanHold reports whether libraries can be limited to an instruction set.
 func CanHold(isa string) bool { return len(held[isa].env) > 0 }

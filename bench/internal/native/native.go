@@ -1,11 +1,4 @@
-// Package native drives the C, C++ and Python libraries that the kernels are measured against.
-//
-// Each library runs in a process of its own, built on demand from the sources in src (which are
-// embedded, so that a static test binary carries them), and answers one command a line; package
-// interleave makes it take turns with this process. While it is not its turn a process with several
-// threads is stopped, so that threads which spin for work disturb nobody.
-//
-// Nothing of a library is part of this module: [Find] takes what the machine has.
+// Package native runs the C, C++ and Python libraries that the kernels are compared with.
 package native
 
 import (
@@ -29,7 +22,7 @@ import (
 //go:embed src
 var sources embed.FS
 
-// A Peer is a library found on this machine, started with a number of threads.
+// A Peer is a library on this machine, started with a number of threads.
 type Peer struct {
 	name, version string
 	threads       int
@@ -50,8 +43,8 @@ func (p *Peer) Name() string { return p.name }
 // Version implements [workload.Contestant].
 func (p *Peer) Version() string { return p.version }
 
-// Start builds what the library needs and runs it, with its instruction set held to isa where that
-// is not "".
+// Start builds the program that the library needs and runs it, limited to the instruction set isa
+// unless that is "".
 func (l Library) Start(threads int, isa string) (*Peer, error) {
 	dir, err := os.MkdirTemp(scratchRoot(), "peer")
 	if err != nil {
@@ -72,7 +65,7 @@ func (p *Peer) start() error {
 	}
 	p.cmd, p.stderr, p.ended = exec.Command(argv[0], argv[1:]...), new(tail), false
 	n := strconv.Itoa(p.threads)
-	p.cmd.Dir = p.dir // so that a path with spaces is in no command
+	p.cmd.Dir = p.dir // commands then contain no paths, which could have spaces
 	p.cmd.Env = append(peerenv.Here().Env, "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "BLIS_NUM_THREADS="+n,
 		"MKL_NUM_THREADS="+n, "MKL_THREADING_LAYER=INTEL", "OMP_DYNAMIC=false")
 	p.cmd.Env = append(p.cmd.Env, p.library.env...)
@@ -99,7 +92,7 @@ func (p *Peer) start() error {
 	return nil
 }
 
-// scratchRoot prefers memory over a disk for the inputs that go to a peer.
+// scratchRoot returns a folder for a peer's inputs, in memory if possible and otherwise on disk.
 func scratchRoot() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"
@@ -129,7 +122,7 @@ func (p *Peer) stop() {
 	}
 }
 
-// patience is how long an answer may take before the process counts as hung.
+// patience is the time for an answer after which the process counts as hung.
 const patience = 2 * time.Minute
 
 func (p *Peer) read() (string, error) {
@@ -139,7 +132,7 @@ func (p *Peer) read() (string, error) {
 	line, err := p.out.ReadString('\n')
 	if err != nil {
 		p.ended = true
-		time.Sleep(50 * time.Millisecond) // for the last words on standard error
+		time.Sleep(50 * time.Millisecond) // wait for the last output on standard error
 		return "", fmt.Errorf("the program ended: %w %s", err, p.stderr)
 	}
 	return strings.TrimSpace(line), nil
@@ -200,12 +193,12 @@ type job struct {
 	p      *Peer
 	d      *workload.Data
 	decode func([]float32) []float32
-	dir    string // where the case's files lie
-	open   string // the case command
+	dir    string // the folder of the case's files
+	open   string // the command that opens the case
 }
 
-// Open implements [workload.Contestant]. The inputs are written to files that the process reads. A
-// process holds one case at a time, so a second variant of it is opened anew for every turn.
+// Open implements [workload.Contestant]. It writes the inputs to files, which the process reads. A
+// process holds one case at a time, so a second variant of the case is opened again in every turn.
 func (p *Peer) Open(d *workload.Data, variant string) (workload.Job, error) {
 	if p.ended {
 		p.stop()
@@ -246,7 +239,7 @@ func (p *Peer) Open(d *workload.Data, variant string) (workload.Job, error) {
 	return j, nil
 }
 
-// enter makes the job's case the one that the process holds.
+// enter opens the job's case in the process, unless the process holds it.
 func (j *job) enter() error {
 	if j.p.open == j {
 		return nil
@@ -302,7 +295,7 @@ func (j *job) Close() error {
 	return os.RemoveAll(j.dir)
 }
 
-// tail keeps the end of what a process writes to standard error.
+// tail keeps the end of a process's output on standard error.
 type tail struct{ b []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -16,11 +16,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Unsetenv(peerenv.KeepVariable) // under which other things are right
+	os.Unsetenv(peerenv.KeepVariable) // with it other results are right
 	os.Exit(m.Run())
 }
 
-// A stand-in for OpenBLAS: three loops, off by FAULT. It crashes at 13 columns.
+// standIn is a stand-in for OpenBLAS: three loops, with an error of FAULT. It crashes at 13
+// columns.
 const standIn = `
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +92,7 @@ func TestFindsNewestDrivesAndChecksIt(t *testing.T) {
 	install(t, recent, "9.10.0", "0")
 	peers, missing, said := start(t, Options{}, old, recent)
 	if len(peers) != 1 || peers[0].Version() != "9.10.0" {
-		t.Fatalf("started %d, want 9.10.0 alone:\n%s", len(peers), said)
+		t.Fatalf("started %d, want only 9.10.0:\n%s", len(peers), said)
 	}
 	if !strings.Contains(said, "skipped: openblas 9.9.1, an older version") {
 		t.Errorf("nothing said of the older version:\n%s", said)
@@ -123,7 +124,7 @@ func TestWrongLibraryIsRefused(t *testing.T) {
 	}
 }
 
-// Taking a library away must be told.
+// TestMissingPeers: a missing library is reported.
 func TestMissingPeers(t *testing.T) {
 	prefix := t.TempDir()
 	peers, missing, said := start(t, Options{}, prefix)
@@ -149,7 +150,7 @@ func TestLibraryThatDoesNotLoadIsSkipped(t *testing.T) {
 	}
 }
 
-// A library that crashes is refused for that case, and computes the next.
+// TestCrashIsOneCase: a library that crashes is refused for that case, and computes the next one.
 func TestCrashIsOneCase(t *testing.T) {
 	prefix := t.TempDir()
 	install(t, prefix, "9.9.1", "0")
@@ -168,8 +169,8 @@ func TestCrashIsOneCase(t *testing.T) {
 	}
 }
 
-// Variables of the environment for a library do not reach it, and a note says so; on request they
-// reach it.
+// TestEnvironment: variables of the environment for a library do not reach it, and a note says so.
+// They reach it if KeepVariable lists them.
 func TestEnvironment(t *testing.T) {
 	prefix := t.TempDir()
 	install(t, prefix, "9.9.1", "0")
@@ -185,8 +186,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Held to an instruction set, libraries are told so, and those that cannot be are left out without
-// counting as missing.
+// TestHeld: libraries get the variables that limit them to an instruction set. Libraries without
+// such variables are left out without counting as missing.
 func TestHeld(t *testing.T) {
 	prefix := t.TempDir()
 	install(t, prefix, "9.9.1", "0")
@@ -199,8 +200,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// A Go library in a build of its own takes part wherever the program is started, and whatever the
-// environment says to the go command.
+// TestGoPeerFromElsewhere: a Go library in a build of its own takes part regardless of the folder
+// in which the program is started, and of the environment of the go command.
 func TestGoPeerFromElsewhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

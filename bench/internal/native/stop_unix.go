@@ -4,12 +4,12 @@ package native
 
 import "syscall"
 
-// apart keeps what a terminal sends on an interrupt from the process, which this one may want to
-// finish its case.
+// apart protects the process from a terminal's interrupt, because this program may let it finish
+// its case.
 func (p *Peer) apart() { p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// pause stops the process while other libraries are measured; at one thread it sleeps on its input
-// anyway.
+// pause stops the process while other libraries are measured. With one thread the process waits for
+// input anyway.
 func (p *Peer) pause() {
 	if p.threads > 1 {
 		p.cmd.Process.Signal(syscall.SIGSTOP)

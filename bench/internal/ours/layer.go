@@ -18,8 +18,8 @@ func (t Tier) attention(d *workload.Data, out []float32) func() {
 	return func() { kernels.Threads(t.Threads).Attention(p) }
 }
 
-// A tensor is a weight of a case: an input, transposed where it is a matrix, since linear weights
-// are stored [out, in].
+// A tensor is a weight of a case: an input, which is transposed if it is a matrix, since linear
+// weights are stored as [out, in].
 func tensor(d *workload.Data, i int, shape ...int) safetensors.Tensor {
 	x := d.In[i]
 	if len(shape) == 2 {
@@ -28,7 +28,7 @@ func tensor(d *workload.Data, i int, shape ...int) safetensors.Tensor {
 	return safetensors.Tensor{Shape: shape, Data: x}
 }
 
-// attentionWeights are those from input i on, under PyTorch's names.
+// attentionWeights adds the weights from input i on, under PyTorch's names.
 func attentionWeights(d *workload.Data, w transformer.TensorMap, prefix string, i, n int) {
 	w[prefix+"in_proj_weight"], w[prefix+"in_proj_bias"] = tensor(d, i, 3*n, n), tensor(d, i+1, 3*n)
 	w[prefix+"out_proj.weight"], w[prefix+"out_proj.bias"] = tensor(d, i+2, n, n), tensor(d, i+3, n)
@@ -43,7 +43,7 @@ func feedForwardWeights(d *workload.Data, w transformer.TensorMap, i, n, f int) 
 	w["linear2.weight"], w["linear2.bias"] = tensor(d, i+2, n, f), tensor(d, i+3, n)
 }
 
-// layer returns a module of package transformer, or nil where the case is not a layer.
+// layer returns the call of a module of package transformer, or nil if the case is not a layer.
 func (t Tier) layer(d *workload.Data, out []float32) (func(), error) {
 	s := d.Dims
 	ws := &transformer.Workspace{Threads: kernels.Threads(t.Threads)}
@@ -113,7 +113,7 @@ func (t Tier) layer(d *workload.Data, out []float32) (func(), error) {
 	}, nil
 }
 
-// transposed turns x [rows, cols] into [cols, rows].
+// transposed returns the transpose of x [rows, cols], [cols, rows].
 func transposed(x []float32, rows, cols int) []float32 {
 	y := make([]float32, len(x))
 	for r := range rows {

@@ -1,4 +1,4 @@
-// Package ours makes the tiers of this library contestants of its own benchmark.
+// Package ours wraps the tiers of this library as contestants of its own benchmark.
 package ours
 
 import (
@@ -14,7 +14,8 @@ import (
 type Tier struct {
 	ISA     kernels.ISA
 	Threads int
-	// Float32 takes part only in the cases with weights of int8, and has weights of float32.
+	// Float32 is set for a contestant with weights in float32 that takes part only in the cases with
+	// weights in int8.
 	Float32 bool
 }
 
@@ -26,7 +27,7 @@ func (t Tier) Name() string {
 	return "avoformer/" + t.ISA.String()
 }
 
-// format is that of the weights of a case.
+// format returns the format of the weights of a case.
 func (t Tier) format(c workload.Case) kernels.Format {
 	if c.Int8 && !t.Float32 {
 		return kernels.FormatInt8
@@ -59,7 +60,7 @@ func (t Tier) Open(d *workload.Data, _ string) (workload.Job, error) {
 	return &job{t.ISA, workload.Func{Out: out, Run: run}}, nil
 }
 
-// A job selects its tier around every turn.
+// A job selects its tier before every turn, and the previous tier after it.
 type job struct {
 	isa kernels.ISA
 	workload.Func
@@ -77,8 +78,8 @@ func (j *job) Time(reps int) (time.Duration, error) {
 	return j.Func.Time(reps)
 }
 
-// prepare returns the slice of the result and the call that fills it, or a nil call if there is no
-// such call.
+// prepare returns the slice for the result and the call that fills it, or a nil call if the library
+// has no such call.
 func (t Tier) prepare(d *workload.Data) (out []float32, run func()) {
 	th := kernels.Threads(t.Threads)
 	s, in := d.Dims, d.In

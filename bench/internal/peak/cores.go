@@ -7,12 +7,12 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// Cores returns how many cores some threads have: by how many times more multiply-adds they make in
-// loops that share nothing than one thread makes alone. It is 0 for one thread, and for more
-// threads than run at a time.
+// Cores returns the number of cores that some threads have: their multiply-adds per second in loops
+// without shared data, divided by those of a single thread. It is 0 for one thread, and for more
+// threads than can run at a time.
 //
 // The host of a virtual machine may run two of its processors on one core at any time, for minutes.
-// Each then has half of the speed, whatever it computes.
+// Each processor then has half of its speed for any computation.
 func Cores(threads int) float64 {
 	if threads < 2 || min(runtime.GOMAXPROCS(0), runtime.NumCPU()) < threads {
 		return 0

@@ -60,7 +60,7 @@ func loopsOf(isa kernels.ISA) loops {
 	return generic
 }
 
-// allowed reports whether AVOFORMER_CPU leaves a feature to the kernels.
+// allowed reports whether AVOFORMER_CPU permits the kernels to use a feature.
 func allowed(feature string) bool {
 	return !slices.Contains(strings.Split(os.Getenv("AVOFORMER_CPU"), ","), "-"+feature)
 }

@@ -1,5 +1,5 @@
-// Package peak measures what the machine can do: fused multiply-adds a second with every operand in
-// a register, and bytes read or copied a second from each level of memory.
+// Package peak measures the limits of the machine: fused multiply-adds per second with every
+// operand in a register, and bytes per second that are read from or copied in each level of memory.
 package peak
 
 import (
@@ -19,15 +19,15 @@ import (
 
 // loops are the measured loops of an instruction set.
 type loops struct {
-	fma        func(n int) // n times lanes fused multiply-adds
+	fma        func(n int) // does n times lanes fused multiply-adds
 	lanes      int
-	read       func(x []float32) float32 // len(x) is a multiple of 128
-	copyFloats func(dst, src []float32)  // as long, too
-	int8       func(n int)               // n times int8Lanes multiply-adds of int8; nil where none is measured
+	read       func(x []float32) float32 // reads x, whose length is a multiple of 128
+	copyFloats func(dst, src []float32)  // copies src, whose length is a multiple of 128
+	int8       func(n int)               // does n times int8Lanes multiply-adds of int8; nil if they are not measured
 	int8Lanes  int
 }
 
-// generic is what compiled Go reaches; its arithmetic is scalar.
+// generic has loops in compiled Go, whose arithmetic is scalar.
 var generic = loops{fma: fmaGeneric, lanes: 8, read: readGeneric, copyFloats: func(dst, src []float32) { copy(dst, src) }}
 
 var sink float32
@@ -57,28 +57,28 @@ func readGeneric(x []float32) float32 {
 	return a + b + c + d
 }
 
-// A Level is a working set, and with it a level of memory.
+// A Level is a level of memory, and the size of a working set that is in it.
 type Level struct {
 	Name  string
 	Bytes int
-	each  bool // of every thread, since each core has a cache of its own; else of all together
+	each  bool // each thread has such a working set, since each core has a cache of its own; otherwise all threads share one
 }
 
-// Levels are the working sets that bandwidth is measured at: inside a core's second-level cache, in
-// a shared cache of ordinary size, and in memory.
+// Levels are the levels whose bandwidth is measured: the second-level cache of a core, a shared
+// cache of usual size, and memory.
 var Levels = []Level{{"256KiB", 256 << 10, true}, {"8MiB", 8 << 20, false}, {"memory", max(256<<20, 4*LastCache()), false}}
 
-// LastCache returns the size of the last-level cache in bytes, and 0 where the system does not
-// tell.
+// LastCache returns the size of the last-level cache in bytes, or 0 if the system does not report
+// it.
 func LastCache() (bytes int) {
 	text, _ := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index3/size")
 	_, _ = fmt.Sscanf(string(text), "%dK", &bytes)
 	return bytes << 10
 }
 
-// LevelOf returns the level of memory that serves a working set used over and over, on a machine
-// with a last-level cache of some bytes. Only half of a large cache counts, since other processes
-// may share it.
+// LevelOf returns the level of memory that a repeatedly used working set is in. cache is the size
+// of the last-level cache in bytes. Only half of a large cache counts, since other processes may
+// share it.
 func LevelOf(bytes, cache int) Level {
 	switch {
 	case bytes <= 512<<10:
@@ -89,13 +89,13 @@ func LevelOf(bytes, cache int) Level {
 	return Levels[2]
 }
 
-// Warmth says how close to the core a case's operands lie while it repeats: "warm" in its own
-// caches, "shared" in a cache that cores share, "cold" in memory.
+// Warmth returns where a case's operands are while it is repeated: "warm" in a core's own caches,
+// "shared" in a cache that cores share, "cold" in memory.
 func Warmth(bytes, cache int) string {
 	return map[string]string{"256KiB": "warm", "8MiB": "shared", "memory": "cold"}[LevelOf(bytes, cache).Name]
 }
 
-// Machine has the measurements for a number of threads.
+// Machine holds the measurements for a number of threads.
 type Machine struct {
 	Threads int
 	FMA     map[string]float64 // GFLOP/s by instruction set
@@ -104,7 +104,7 @@ type Machine struct {
 	Cache   int                `json:",omitempty"` // see LastCache
 }
 
-// BestFMA returns the highest of the instruction sets.
+// BestFMA returns the highest figure of the instruction sets.
 func (m Machine) BestFMA() float64 {
 	best := 0.0
 	for _, v := range m.FMA {
@@ -113,10 +113,10 @@ func (m Machine) BestFMA() float64 {
 	return best
 }
 
-// samples is how many of them a median is taken of.
+// samples is the number of samples of which the median is taken.
 const samples = 9
 
-// Measure takes about 60 ms per figure and sample; scale shortens that.
+// Measure measures the machine. It takes about 60 ms per figure and sample, times scale.
 func Measure(threads int, scale float64) Machine {
 	m := Machine{threads, map[string]float64{}, map[string]float64{}, map[string]float64{}, LastCache()}
 	each := time.Duration(float64(60*time.Millisecond) * scale)
@@ -131,20 +131,21 @@ func Measure(threads int, scale float64) Machine {
 	return m
 }
 
-// bandwidthISA returns the narrowest vector tier, which saturates the paths to memory.
+// bandwidthISA returns the narrowest vector tier, which is enough to saturate the paths to memory.
 func bandwidthISA() kernels.ISA {
 	s := kernels.Supported()
 	return s[min(1, len(s)-1)]
 }
 
-// FMA returns GFLOP/s, an FMA counting as two operations.
+// FMA returns GFLOP/s. An FMA counts as two operations.
 func FMA(isa kernels.ISA, threads int, each time.Duration) float64 {
 	l := loopsOf(isa)
 	return multiplyAdds(l.fma, l.lanes, threads, each)
 }
 
-// Int8 returns how many operations a second, in units of 10^9, the instructions make that multiply
-// and add int8 on a tier, a multiply-add counting as two; 0 if the tier has no such instructions.
+// Int8 returns the operations per second, in units of 10^9, of a tier's instructions that multiply
+// and add int8. A multiply-add counts as two operations. It returns 0 if the tier has no such
+// instructions.
 func Int8(isa kernels.ISA, threads int, each time.Duration) float64 {
 	l := loopsOf(isa)
 	if l.int8 == nil {
@@ -153,7 +154,7 @@ func Int8(isa kernels.ISA, threads int, each time.Duration) float64 {
 	return multiplyAdds(l.int8, l.int8Lanes, threads, each)
 }
 
-// multiplyAdds returns the operations of a loop in units of 10^9 a second.
+// multiplyAdds returns the operations per second of a loop, in units of 10^9.
 func multiplyAdds(loop func(n int), lanes, threads int, each time.Duration) float64 {
 	const n = 100_000
 	return medianOf(threads, each, func(int) func() float64 {
@@ -175,7 +176,7 @@ func Bandwidth(isa kernels.ISA, threads int, level Level, copying bool, each tim
 	for i := range buffers {
 		buffers[i] = make([]float32, bytes/4)
 		for j := range buffers[i] {
-			buffers[i][j] = 1 // touches every page
+			buffers[i][j] = 1 // allocates every page
 		}
 	}
 	return medianOf(threads, each, func(thread int) func() float64 {
@@ -194,8 +195,8 @@ func Bandwidth(isa kernels.ISA, threads int, level Level, copying bool, each tim
 	}) * 1e-9
 }
 
-// medianOf runs prepare(thread)'s function over and over on every thread and returns the amount per
-// second of all together.
+// medianOf calls prepare(thread)'s function repeatedly on every thread, and returns the median
+// amount per second of all threads together.
 func medianOf(threads int, each time.Duration, prepare func(thread int) func() float64) float64 {
 	rates := make([]float64, samples)
 	for s := range rates {
@@ -227,8 +228,8 @@ func medianOf(threads int, each time.Duration, prepare func(thread int) func() f
 	return rates[samples/2]
 }
 
-// Raised has of two measurements of the machine the higher of each figure: the median of the
-// quieter moment.
+// Raised returns the higher of each figure of two measurements of the machine: the median at the
+// quieter time.
 func (m Machine) Raised(other Machine) Machine {
 	higher := func(a, b map[string]float64) map[string]float64 {
 		c := map[string]float64{}
@@ -241,9 +242,9 @@ func (m Machine) Raised(other Machine) Machine {
 	return Machine{m.Threads, higher(m.FMA, other.FMA), higher(m.Read, other.Read), higher(m.Copy, other.Copy), max(m.Cache, other.Cache)}
 }
 
-// Of returns the limit that a case's rate is measured against: the FMA peak of a tier (the best
-// one's where the tier is unknown or has no vectors of its own), or the bandwidth of the level that
-// its working set falls in.
+// Of returns the limit for a case's rate. It is the FMA peak of a tier, or that of the best tier if
+// isa is unknown or has no vectors; or it is the bandwidth of the level of memory that holds the
+// case's working set.
 func (m Machine) Of(c workload.Case, isa string) float64 {
 	switch level := LevelOf(c.WorkingSet(), m.Cache).Name; c.Metric() {
 	case workload.Copy:

@@ -32,8 +32,8 @@ func TestCopyAndReadCoverTheirSlices(t *testing.T) {
 	}
 }
 
-// Vectors must not measure less than twice scalar code. Another process may take the processor for
-// longer than a sample, so the best of several counts.
+// TestFMAIsPlausible: vectors must reach at least twice the speed of scalar code. Another process
+// may use the processor for longer than a sample, so the best of several measurements counts.
 func TestFMAIsPlausible(t *testing.T) {
 	best := func(isa kernels.ISA) (v float64) {
 		for range 8 {
@@ -52,7 +52,7 @@ func TestFMAIsPlausible(t *testing.T) {
 	}
 }
 
-// int8 is at least as fast as float32 wherever it is measured.
+// TestInt8IsPlausible: int8 is at least as fast as float32, where it is measured.
 func TestInt8IsPlausible(t *testing.T) {
 	for _, isa := range kernels.Supported()[1:] {
 		if loopsOf(isa).int8 == nil {
@@ -68,12 +68,12 @@ func TestInt8IsPlausible(t *testing.T) {
 	}
 }
 
-// Two threads on two processors pass a line to each other, in well under 10 µs, unless the system
-// keeps both on one.
+// TestTransferIsPlausible: two threads on two processors pass a line to each other in much less
+// than 10 µs, unless the system keeps both on one processor.
 func TestTransferIsPlausible(t *testing.T) {
 	several := runtime.GOMAXPROCS(0) > 1 && runtime.NumCPU() > 1
 	got := Transfer()
-	for begin := time.Now(); several && got == 0 && time.Since(begin) < 20*time.Second; { // other programs keep a processor busy
+	for begin := time.Now(); several && got == 0 && time.Since(begin) < 20*time.Second; { // other programs may keep a processor busy
 		got = Transfer()
 	}
 	if several && (got < 2 || got > 1e4) {
@@ -85,8 +85,8 @@ func TestTransferIsPlausible(t *testing.T) {
 	}
 }
 
-// Two threads have one core or two, by and large. The host may take a processor away while one
-// thread is timed alone, which then seems slow, so one plausible measurement of several is enough.
+// TestCores: two threads have about one or two cores. The host may take a processor away while the
+// single thread is timed, which then seems slow, so one plausible measurement of several is enough.
 func TestCores(t *testing.T) {
 	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
 	if processors > 1 {

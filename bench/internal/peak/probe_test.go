@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkMachine reports the figures themselves, for comparing the probe with another.
+// BenchmarkMachine reports the measured figures, to compare this package with another program.
 func BenchmarkMachine(b *testing.B) {
 	for threads := 1; threads <= runtime.NumCPU(); threads *= 2 {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {

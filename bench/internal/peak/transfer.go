@@ -14,13 +14,14 @@ type ball struct {
 	_     [56]byte
 }
 
-// Transfer returns how many nanoseconds a cache line takes from a thread that wrote it to another,
-// the median of several games: 20 to 40 where both have the same last-level cache, 100 and more
-// where each has its own. It is 0 where a game could not be played, as on one processor.
+// Transfer returns the time in nanoseconds in which a cache line gets from a thread that wrote it
+// to another thread, as the median of several games. It is 20 to 40 if both threads have the same
+// last-level cache, and 100 or more if each has its own. It is 0 if no game could be played, as on
+// one processor.
 //
-// The host of a virtual machine may move its processors between the two at any time; threads that
-// read what other threads wrote then take some percent longer, and nothing else in the guest shows
-// why.
+// The host of a virtual machine may move the machine's processors between these two states at any
+// time. Threads that read data of other threads then take some percent longer, and nothing else in
+// the guest shows the reason.
 func Transfer() float64 {
 	if runtime.GOMAXPROCS(0) < 2 {
 		return 0
@@ -38,8 +39,8 @@ func Transfer() float64 {
 	return games[len(games)/2]
 }
 
-// play passes a line there and back times/2 times, times a multiple of 8, and returns how long one
-// way takes, of the last three quarters. It gives up when the system has both threads on one
+// play passes a line to and fro times/2 times, where times is a multiple of 8. It returns the time
+// of one way in the last three quarters. It gives up if the system runs both threads on one
 // processor.
 func play(times int64) (oneWay time.Duration, ok bool) {
 	const patience = 5 * time.Millisecond

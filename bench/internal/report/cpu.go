@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Slug returns the CPU's name as part of a file's name.
+// Slug returns the CPU's name in a form for file names.
 func (r *Run) Slug() string { return Slug(r.CPU) }
 
-// Slug returns a CPU's name as part of a file's name.
+// Slug returns a CPU's name in a form for file names.
 func Slug(cpu string) string {
 	f := strings.FieldsFunc(strings.ToLower(cpu), func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9')
@@ -20,8 +20,8 @@ func Slug(cpu string) string {
 	return strings.Join(f, "-")
 }
 
-// CPUName asks the system for the CPU's name, and adds the microarchitecture where it is known and
-// the name does not tell it, and the number of CPUs of a virtual machine.
+// CPUName returns the system's name of the CPU, and adds the microarchitecture if it is known and
+// the name does not contain it, and the number of CPUs of a virtual machine.
 func CPUName() string {
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if name := nameOf(string(b)); name != "" {
@@ -34,7 +34,7 @@ func CPUName() string {
 	return "unknown " + runtime.GOARCH + " CPU"
 }
 
-// nameOf reads the text of /proc/cpuinfo.
+// nameOf returns the CPU's name from the text of /proc/cpuinfo.
 func nameOf(info string) string {
 	field := map[string]string{}
 	cpus := 0
@@ -63,7 +63,8 @@ func nameOf(info string) string {
 	return name
 }
 
-// microarchitectures of server processors, by family and ranges of models as CPUID tells them.
+// microarchitectures are those of server processors, by family and ranges of models as CPUID
+// reports them.
 var microarchitectures = []struct {
 	vendor              string
 	family, first, last int

@@ -9,13 +9,13 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// A Set is which cases were measured and how: [Listed], [Drawn], or the instruction set that all
-// libraries were held to.
+// A Set names a set of cases and the way in which they were measured: [Listed], [Drawn], or the
+// instruction set to which all libraries were limited.
 type Set string
 
 const (
-	Listed Set = ""       // those of workload.All
-	Drawn  Set = "random" // those of workload.Random
+	Listed Set = ""       // the cases of workload.All
+	Drawn  Set = "random" // the cases of workload.Random
 )
 
 // A Key identifies an entry of a run.
@@ -25,20 +25,21 @@ type Key struct {
 	Set     Set `json:",omitempty"`
 }
 
-// An Entry is a case at a number of threads, by every contestant.
+// An Entry holds the results of every contestant for a case at a number of threads.
 type Entry struct {
 	Key
 	Results []Result
-	Repeats []float64 `json:",omitempty"` // where the case was behind at first: Ratio of each of its measurements
-	// Transfer is the nanoseconds that a cache line took between two of the threads, around the
-	// case; see [peak.Transfer]. 0 where there is one thread, or it is not known.
+	Repeats []float64 `json:",omitempty"` // if the case was behind at first: Ratio of each measurement
+	// Transfer is the time in nanoseconds in which a cache line got from one of the threads to
+	// another, before or after the case; see [peak.Transfer]. It is 0 if there is one thread, or if
+	// the time is not known.
 	Transfer float64 `json:",omitempty"`
-	// Cores is how many cores the threads had before or after the case, whichever is less; see
-	// [peak.Cores]. 0 where there is one thread, or it is not known.
+	// Cores is the number of cores that the threads had before or after the case, whichever is
+	// less; see [peak.Cores]. It is 0 if there is one thread, or if the number is not known.
 	Cores float64 `json:",omitempty"`
 }
 
-// A Result is what a contestant took.
+// A Result holds the times of a contestant.
 type Result struct {
 	Name    string
 	Version string
@@ -46,7 +47,7 @@ type Result struct {
 	Seconds float64 // median per call
 	Spread  float64 // interquartile range over the median
 	Rounds  int
-	Ratio   float64 `json:",omitempty"` // of another library: median over the rounds of its time over our best tier's
+	Ratio   float64 `json:",omitempty"` // only for other libraries: median over the rounds of its time divided by our best tier's
 	Refused string  `json:",omitempty"`
 }
 
@@ -74,18 +75,18 @@ func NewEntry(s Set, c workload.Case, threads int, rounds []interleave.Result) E
 // Parsed returns the entry's case.
 func (e Entry) Parsed() workload.Case { return workload.MustParse(e.Case) }
 
-// Own is our fastest tier, or nil.
+// Own returns our fastest tier, or nil.
 func (e Entry) Own() *Result {
 	return e.fastest(func(r Result) bool { return strings.HasPrefix(r.Name, Ours) })
 }
 
-// Tier is one of our tiers, or nil.
+// Tier returns one of our tiers, or nil.
 func (e Entry) Tier(isa string) *Result {
 	return e.fastest(func(r Result) bool { return r.Name == Ours+isa })
 }
 
 // Peer returns the fastest of the other libraries, or nil. It compares the ratios to our best tier
-// within the rounds, which a disturbed machine changes less than the times.
+// within the rounds, because disturbances of the machine change them less than the times.
 func (e Entry) Peer() *Result {
 	var best *Result
 	for i, r := range e.Results {
@@ -106,8 +107,8 @@ func (e Entry) fastest(which func(Result) bool) *Result {
 	return best
 }
 
-// Ratio returns the time of the best other library divided by that of our best tier: over 1, we are
-// faster. ok is false if there is nothing to compare.
+// Ratio returns the time of the best other library divided by the time of our best tier. Above 1,
+// we are faster. ok is false if there is nothing to compare.
 func (e Entry) Ratio() (ratio float64, ok bool) {
 	own, peer := e.Own(), e.Peer()
 	if own == nil || peer == nil {
@@ -116,8 +117,8 @@ func (e Entry) Ratio() (ratio float64, ok bool) {
 	return peer.Ratio, true
 }
 
-// Label names a tier of this library, or another library's result: with its version, and the way it
-// was called where there is a choice.
+// Label returns the name of a tier of this library, or the name of another library with its version
+// and, if there is a choice, the variant of the call.
 func (r Result) Label() string {
 	if strings.HasPrefix(r.Name, Ours) {
 		return strings.TrimPrefix(r.Name, Ours)
@@ -125,7 +126,8 @@ func (r Result) Label() string {
 	return Label(r.Name, r.Version, r.Variant)
 }
 
-// Label names a library, its version, and the way it was called where there is a choice.
+// Label returns the name of a library with its version and, if there is a choice, the variant of
+// the call.
 func Label(name, version, variant string) string {
 	s := name + " " + shortVersion(version)
 	switch variant {
@@ -153,8 +155,8 @@ func micros(s float64) string {
 	return fmt.Sprintf("%.0f", us)
 }
 
-// mark returns the question mark of a disturbed case, the dagger of one with its threads apart, and
-// the double dagger of one with fewer cores than threads.
+// mark returns the question mark of a disturbed case, the dagger of a case whose threads ran apart,
+// and the double dagger of a case with fewer cores than threads.
 func (e Entry) mark() string {
 	mark := ""
 	if e.Disturbed() {
@@ -172,10 +174,10 @@ func (e Entry) mark() string {
 // Apart reports whether the threads ran on processors with different last-level caches.
 func (e Entry) Apart() bool { return e.Transfer > apart }
 
-// Short reports whether the threads had clearly fewer cores than there were of them.
+// Short reports whether the threads clearly had fewer cores than threads.
 func (e Entry) Short() bool { return e.Cores > 0 && e.Cores < ofCore*float64(e.Threads) }
 
-// emphasis writes a ratio, bold where we are slower.
+// emphasis formats a ratio, in bold if we are slower.
 func (e Entry) emphasis(ratio float64) string {
 	s := fmt.Sprintf("%.2f", ratio)
 	if ratio < 1-even {
@@ -187,7 +189,7 @@ func (e Entry) emphasis(ratio float64) string {
 // Disturbed reports whether a case should be measured again on a quieter machine.
 func (e Entry) Disturbed() bool { return e.Spread()/2 > disturbed }
 
-// Spread returns the larger of those of our best tier and the best peer.
+// Spread returns the larger of the spreads of our best tier and of the best peer.
 func (e Entry) Spread() float64 {
 	spread := 0.0
 	for _, r := range []*Result{e.Own(), e.Peer()} {
@@ -198,13 +200,14 @@ func (e Entry) Spread() float64 {
 	return spread
 }
 
-// attempts is how often a case is measured again while the machine disturbs it, and to confirm that
-// it is behind.
+// attempts is the number of times that a case is measured again while the machine is disturbed, and
+// the number of times to confirm that it is behind.
 const attempts = 2
 
-// Settle measures a case. While the machine disturbs it, or has fewer cores for it than threads, it
-// is measured again, and the time with enough cores, then the quietest, counts, whoever was faster
-// in it. One that is behind is measured twice more, and the median of the ratios counts.
+// Settle measures a case. If the machine is disturbed, or has fewer cores than threads, it measures
+// again. The measurement with enough cores counts, and of several the quietest, no matter which
+// library was faster in it. If our library is behind, it measures twice more, and the median of the
+// ratios counts.
 func Settle(measure func() Entry, behind func(Entry) bool) Entry {
 	e := measure()
 	for range attempts {

@@ -9,12 +9,12 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// excerpted are the cases of a page's table.
+// excerpted are the cases in a page's table.
 var excerpted = []string{"gemm_nn 1024x1024x1024", "gemm_packed 128x768x768", "softmax 1536x128", "sdpa 1x12x512x512x64", "encoder_layer 1x128x768x12x3072"}
 
 // Excerpt returns the part of a page about speed: a table of five cases on this machine, the plot,
-// and the geometric means of every saved run with a link to its report, all below the folder dir as
-// the page sees it.
+// and the geometric means of every saved run with a link to its report. Paths begin with dir, the
+// folder relative to the page.
 func (r *Run) Excerpt(dir string, plot Plot, all []*Run) string {
 	var b strings.Builder
 	if n := r.Notice(); n != "" {

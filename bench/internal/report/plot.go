@@ -22,10 +22,11 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// A Plot is a file of the report.
+// A Plot is a picture of the report.
 type Plot struct{ Title, File string }
 
-// The palette of Okabe and Ito, which colour-blind readers and grey printing keep apart.
+// palette has colours of Okabe and Ito, which colour-blind readers can distinguish, also in grey
+// print.
 var palette = []color.Color{
 	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
 	color.RGBA{230, 159, 0, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{0, 0, 0, 255}, color.RGBA{130, 130, 130, 255},
@@ -52,7 +53,7 @@ func style(i int) (color.Color, draw.GlyphDrawer) {
 	return palette[i%len(palette)], glyphs[(i+i/len(palette))%len(glyphs)]
 }
 
-// Plots draws every plot that the run has data for into dir, as SVG.
+// Plots draws all plots for which the run has data, as SVG files in dir.
 func (r *Run) Plots(dir string) ([]Plot, error) {
 	var done []Plot
 	draws := []struct {
@@ -85,19 +86,19 @@ func (r *Run) Plots(dir string) ([]Plot, error) {
 	return done, nil
 }
 
-// sans is the font that the plots are laid out for.
+// sans is the font for which the plots are laid out.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-// legendTop is how far below the upper edge the legend begins: below the title.
+// legendTop is the distance of the legend from the upper edge. It is below the title.
 const legendTop = 28
 
-// save writes a plot as SVG. Text stays text, so where the font is not installed one of the same
-// widths, which most systems have, is named after it.
+// save writes a plot as SVG. Text remains text. For systems without the font, the file names a
+// second font with the same widths, which most systems have.
 func save(p *plot.Plot, w, h vg.Length, file string) error {
 	c := vgsvg.New(w, h)
 	const margin = 8
 	page := draw.Crop(draw.New(c), margin, -margin, margin, -margin)
-	// The legend is in a column of its own, where it covers no data.
+	// The legend is next to the plot, where it covers no data.
 	legend := p.Legend
 	p.Legend = plot.NewLegend()
 	legend.Top, legend.Left, legend.XOffs, legend.YOffs = true, true, 0, -legendTop
@@ -132,7 +133,7 @@ func newPlot(title string) *plot.Plot {
 	return p
 }
 
-// ticks are marks at given values, each with its number as a label.
+// ticks returns marks at given values, with the values as labels.
 func ticks(values []float64) plot.ConstantTicks {
 	var t plot.ConstantTicks
 	for _, v := range values {
@@ -145,7 +146,7 @@ func ticks(values []float64) plot.ConstantTicks {
 	return t
 }
 
-// ratioPlot has a row per case and a mark per number of threads.
+// ratioPlot returns a plot with a row per case and a mark per number of threads.
 func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 	var names []string
 	for _, e := range r.Entries {
@@ -183,7 +184,7 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 	one.Width = vg.Points(1.2)
 	p.Add(one)
 	p.X.Min, p.X.Max = low/1.05, high*1.05
-	// Round ratios, the plainest first, as many as stand apart.
+	// Marks are round ratios, the simplest first, unless they would overlap.
 	var marks []float64
 	for _, v := range []float64{1, 2, 0.5, 4, 0.25, 8, 0.1, 16, 1.5, 0.7, 3, 32, 64, 0.05, 6, 1.25, 0.8, 0.9, 1.1} {
 		near := func(m float64) bool { return math.Abs(math.Log(v/m)) < 0.07*math.Log(p.X.Max/p.X.Min) }
@@ -202,7 +203,7 @@ func (r *Run) ratioPlot() (*plot.Plot, vg.Length, vg.Length, error) {
 	return p, 19 * vg.Centimeter, vg.Points(90 + 11*float64(len(names))), nil
 }
 
-// roofline places every kernel at its arithmetic intensity, one mark per case, at one thread.
+// roofline draws every kernel at its arithmetic intensity, with a mark per case, on one thread.
 func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 	m := r.peak(1)
 	points := map[workload.Op]plotter.XYs{}
@@ -256,7 +257,7 @@ func (r *Run) roofline() (*plot.Plot, vg.Length, vg.Length, error) {
 	return p, 23 * vg.Centimeter, 15 * vg.Centimeter, nil
 }
 
-// decades are round values for a logarithmic axis, more of them where it is short.
+// decades returns round values for a logarithmic axis, with more values on a short axis.
 func decades(series map[string]plotter.XYs) []float64 {
 	low, high := math.Inf(1), 0.0
 	for _, xy := range series {
@@ -279,7 +280,7 @@ func decades(series map[string]plotter.XYs) []float64 {
 	return out
 }
 
-// lengths draws time against sequence length for the cases of an operation that pick takes.
+// lengths draws time against sequence length for the cases of an operation that pick selects.
 func (r *Run) lengths(op workload.Op, title string, pick func(dims []int) (length int, ok bool)) (*plot.Plot, vg.Length, vg.Length, error) {
 	series := map[string]plotter.XYs{}
 	var names []string

@@ -1,4 +1,4 @@
-// Package report turns measurements into tables and plots.
+// Package report writes tables and plots of measurements.
 package report
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// Ours is what the names of this library's tiers begin with.
+// Ours is the beginning of the names of this library's tiers.
 const Ours = "avoformer/"
 
-// A Run has everything in one report.
+// A Run holds all data of one report.
 type Run struct {
 	CPU       string
 	System    string // GOOS/GOARCH and the number of CPUs
@@ -25,22 +25,22 @@ type Run struct {
 	Commit    string
 	Command   string
 	Peers     []string // names and versions
-	Missing   []string // required peers that were not there
-	Variables []string `json:",omitempty"` // what was done about those of the environment that hold libraries back
-	Note      string   `json:",omitempty"` // what else a reader must know; written by hand, kept by Merge
+	Missing   []string // required peers that were missing
+	Variables []string `json:",omitempty"` // notes on variables of the environment that slow libraries down
+	Note      string   `json:",omitempty"` // further notes for readers; written by hand, kept by Merged
 	Peaks     []peak.Machine
 	Entries   []Entry
-	Lacking   []Key `json:",omitempty"` // what was to be measured, but is not yet
+	Lacking   []Key `json:",omitempty"` // cases that are still to be measured
 }
 
-// Add adds a measured entry, and removes it from the missing ones.
+// Add adds a measured entry, and removes it from the lacking ones.
 func (r *Run) Add(e Entry) {
 	r.Entries = append(r.Entries, e)
 	r.Lacking = slices.DeleteFunc(r.Lacking, func(k Key) bool { return k == e.Key })
 }
 
-// Save writes the run next to its report, so that it can be rendered again. Whenever the program is
-// killed, the file holds this run or the one saved before.
+// Save writes the run next to its report, so that it can be rendered again. If the program is
+// killed, the file holds this run or the one that was saved before.
 func (r *Run) Save(path string) error {
 	b, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Run) Save(path string) error {
 	return os.Rename(part, path)
 }
 
-// Load reads what Save wrote.
+// Load reads a file that Save wrote.
 func Load(path string) (*Run, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -63,8 +63,9 @@ func Load(path string) (*Run, error) {
 	return r, json.Unmarshal(b, r)
 }
 
-// Merged is r with what a later run of the same machine replaces and adds; neither is changed. What
-// describes it is that of the later one, except for the libraries, which are those of both.
+// Merged returns r with the entries of a later run of the same machine added or replaced; it
+// changes neither run. Its description is that of the later run, except that the libraries are
+// those of both.
 func (r *Run) Merged(later *Run) *Run {
 	entries := slices.Clone(r.Entries)
 	for _, e := range later.Entries {
@@ -111,7 +112,7 @@ func (r *Run) Continue(earlier *Run) {
 	r.Lacking = slices.DeleteFunc(r.Lacking, earlier.has)
 }
 
-// union is a, and what of b it lacks.
+// union returns a, followed by the elements of b that a lacks.
 func union[T comparable](a, b []T) []T {
 	all := slices.Clone(a)
 	for _, x := range b {
@@ -210,7 +211,7 @@ func (r *Run) Markdown(plots []Plot) string {
 	return b.String()
 }
 
-// Title heads the sections of a set.
+// Title returns the title of a set's sections.
 func (s Set) Title() string {
 	switch s {
 	case Listed:
@@ -221,7 +222,7 @@ func (s Set) Title() string {
 	return "held to " + string(s)
 }
 
-// compareSets puts the listed cases first, then those drawn, then the others by name.
+// compareSets orders sets: the listed cases, the drawn ones, and then the other sets by name.
 func compareSets(a, b Set) int {
 	if a == Drawn || b == Drawn {
 		place := map[Set]int{Listed: 0, Drawn: 1}
@@ -238,7 +239,7 @@ func compareSets(a, b Set) int {
 	return cmp.Compare(a, b)
 }
 
-// sets are those that the run has, in order.
+// sets returns the sets of the run, in order.
 func (r *Run) sets() []Set {
 	var list []Set
 	for _, e := range r.Entries {
@@ -257,7 +258,7 @@ func plural(threads int) string {
 	return fmt.Sprintf("%d threads", threads)
 }
 
-// lacking is how many cases of a set were not measured.
+// lacking returns the number of cases of a set that were not measured.
 func (r *Run) lacking(set Set, threads int) int {
 	n := 0
 	for _, k := range r.Lacking {
@@ -278,7 +279,7 @@ func (r *Run) entries(set Set, threads int) []Entry {
 	return out
 }
 
-// table has a line per case, all at the same number of threads.
+// table returns a table with a line per case, all at the same number of threads.
 func (r *Run) table(entries []Entry) string {
 	var b strings.Builder
 	b.WriteString("| operation | shape | avoformer µs | tier | rate | of peak | ± | memory | best of the others | µs | best/ours | generic µs |\n|---|---|--:|---|--:|--:|--:|---|---|--:|--:|--:|\n")
@@ -304,7 +305,7 @@ func (r *Run) table(entries []Entry) string {
 	return b.String()
 }
 
-// matrix has a column per library.
+// matrix returns a table with a column per library.
 func (r *Run) matrix(entries []Entry) string {
 	var names []string
 	for _, e := range entries {

@@ -63,7 +63,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Entries whose threads ran on processors with different last-level caches are marked.
+// TestApart: entries whose threads ran on processors with different last-level caches are marked.
 func TestApart(t *testing.T) {
 	r := &Run{}
 	for i, ns := range []float64{27, 29, 31, 160, 0} {
@@ -82,11 +82,12 @@ func TestApart(t *testing.T) {
 	}
 	r.Entries[3].Transfer = 30
 	if text := r.Markdown(nil); strings.Contains(text, "dagger") {
-		t.Error("speaks of daggers where there are none")
+		t.Error("the text mentions daggers although there are none")
 	}
 }
 
-// Entries whose threads had fewer cores than there were of them are marked, and not in the mean.
+// TestShort: entries whose threads had fewer cores than threads are marked, and left out of the
+// mean.
 func TestShort(t *testing.T) {
 	r := &Run{}
 	for i, cores := range []float64{1.97, 1.05, 1.81, 0} {
@@ -109,7 +110,7 @@ func TestShort(t *testing.T) {
 	}
 	r.Entries[1].Cores = 1.9
 	if text := r.Markdown(nil); strings.Contains(text, "dagger") {
-		t.Error("speaks of daggers where there are none")
+		t.Error("the text mentions daggers although there are none")
 	}
 	cores := []float64{1.1, 1.2, 1.9, 1.1}
 	e := Settle(func() Entry {
@@ -122,7 +123,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// A comparison without a required library must say so wherever its figures are.
+// TestIncomplete: all texts with the figures of a comparison say that a required library is
+// missing.
 func TestIncomplete(t *testing.T) {
 	r := sample()
 	r.Missing = []string{"onnxruntime"}
@@ -133,7 +135,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// The notes on the environment are in the report, also after a run that continues it.
+// TestVariables: the report has the notes on the environment, also after a run that continues it.
 func TestVariables(t *testing.T) {
 	r, later := sample(), sample()
 	r.Variables = []string{"not passed on to other libraries: OMP_NUM_THREADS=1"}
@@ -143,12 +145,12 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	if text := later.Markdown(nil); strings.Contains(text, "environment") {
-		t.Error("speaks of variables where there were none")
+		t.Error("the text mentions variables although there were none")
 	}
 }
 
-// An interrupted run says so wherever its figures are, until a run that continues it has the
-// missing cases.
+// TestInterrupted: all texts with the figures of an interrupted run say so, until a run that
+// continues it has the missing cases.
 func TestInterrupted(t *testing.T) {
 	whole := sample()
 	r := sample()
@@ -217,7 +219,7 @@ func TestPlotsAndRoundTrip(t *testing.T) {
 	}
 }
 
-// entryOf returns a case with a ratio of our time against another library's.
+// entryOf returns an entry for a case with our time and that of another library.
 func entryOf(name string, s Set, threads int, ours, theirs float64) Entry {
 	return NewEntry(s, workload.MustParse(name), threads, []interleave.Result{
 		{Name: Ours + "avx2", Seconds: []float64{ours}}, {Name: "onednn", Version: "3.2", Seconds: []float64{theirs}},
@@ -236,7 +238,7 @@ func TestBehind(t *testing.T) {
 	}{
 		{Listed, 0.94, 0.91, product, true}, {Listed, 0.96, 0.5, product, false}, {Listed, 0.94, 0.93, product, false},
 		{Drawn, 0.94, 0.91, product, true}, {"avx2", 0.94, 0.91, product, false}, {"avx2", 0.92, 0.91, product, true},
-		{Listed, 0.94, 0.99, "softmax 100x100", true}, // no share of a peak is enough
+		{Listed, 0.94, 0.99, "softmax 100x100", true}, // for softmax no share of a peak is enough
 	} {
 		e := entryOf(c.name, c.set, 1, at(c.reached), at(c.reached)*c.ratio)
 		if got := r.Behind(e); got != c.want {
@@ -250,8 +252,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// A case that is behind is measured twice more: the median counts, and one of three that is not
-// behind takes it off the list.
+// TestSettle: a case that is behind is measured twice more, and the median counts. If one of the
+// three measurements is not behind, the case is not listed.
 func TestSettle(t *testing.T) {
 	r := sample()
 	for _, c := range []struct {
@@ -273,7 +275,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// Each set has its own sections, mean and plots. A case counts only in its own set.
+// TestSets: each set has its own sections, mean and plots. A case counts only in its own set.
 func TestSets(t *testing.T) {
 	r := sample()
 	r.Entries = append(r.Entries, entryOf("softmax 1536x128", "avx2", 1, 1, 3), entryOf("softmax 7x9", Drawn, 1, 1, 5))

@@ -10,26 +10,26 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// even is the ratio from which two libraries count as alike.
+// even is the relative difference up to which two libraries count as equally fast.
 const even = 0.03
 
-// disturbed is the spread (half the interquartile range over the median) from which something else
-// took the machine too often for a figure to say much.
+// disturbed is the spread (half the interquartile range divided by the median) above which other
+// work disturbed the machine too often for a meaningful figure.
 const disturbed = 0.1
 
-// apart is the nanoseconds from which a cache line that passes between two threads passes between
-// two last-level caches.
+// apart is the time in nanoseconds above which a cache line that passes between two threads passes
+// between two last-level caches.
 const apart = 80
 
-// ofCore is the share of a core that each thread has at least where nothing took cores away.
+// ofCore is the share of a core that each thread has at least if no cores were taken away.
 const ofCore = 0.9
 
-// The least ratio that every case should reach: on one thread, on several, and with all libraries
-// held to an instruction set.
+// These are the smallest ratios that every case should reach: on one thread, on several, and with
+// all libraries limited to an instruction set.
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
 
-// enough returns the share of the FMA peak that is sufficient for a case, whatever other libraries
-// reach.
+// enough returns the share of the FMA peak that is sufficient for a case, regardless of other
+// libraries.
 func enough(op workload.Op) float64 {
 	switch op {
 	case workload.GemmNN, workload.GemmNT, workload.GemmPacked, workload.LinearBiasGELU, workload.BatchGemmNN, workload.BatchGemmNT:
@@ -42,13 +42,13 @@ func enough(op workload.Op) float64 {
 	return math.Inf(1)
 }
 
-// Behind reports whether a case reaches neither the least ratio nor enough of the peak.
+// Behind reports whether a case reaches neither the smallest ratio nor enough of the peak.
 func (r *Run) Behind(e Entry) bool {
 	q, ok := e.Ratio()
 	return ok && e.below(q) && r.share(e) < enough(e.Parsed().Op)
 }
 
-// below compares a ratio with the least for the entry's set and threads.
+// below reports whether a ratio is less than the smallest one for the entry's set and threads.
 func (e Entry) below(ratio float64) bool {
 	switch {
 	case e.Set != Listed && e.Set != Drawn:
@@ -64,7 +64,7 @@ func (r *Run) confirmed(e Entry) bool {
 	return r.Behind(e) && !slices.ContainsFunc(e.Repeats, func(q float64) bool { return !e.below(q) })
 }
 
-// share is how much of its peak our best tier reaches.
+// share returns the share of its peak that our best tier reaches.
 func (r *Run) share(e Entry) float64 {
 	own, c := e.Own(), e.Parsed()
 	of := r.peak(e.Threads).Of(c, strings.TrimPrefix(own.Name, Ours))
@@ -80,8 +80,8 @@ func compareRatios(a, b Entry) int {
 	return cmp.Compare(x, y)
 }
 
-// mean returns the geometric mean of the ratios, without those with fewer cores than threads, or 0
-// where there are none.
+// mean returns the geometric mean of the ratios, without entries with fewer cores than threads. It
+// is 0 if there are no ratios.
 func mean(entries []Entry) float64 {
 	sum, n := 0.0, 0
 	for _, e := range entries {
@@ -96,7 +96,8 @@ func mean(entries []Entry) float64 {
 	return math.Exp(sum / float64(n))
 }
 
-// summary counts the cases of a set that are won and lost, and lists the losses, worst first.
+// summary counts the cases of a set in which we are faster or slower, and lists the slower ones,
+// worst first.
 func (r *Run) summary(s Set) string {
 	var b strings.Builder
 	for _, t := range r.threads() {
@@ -143,7 +144,7 @@ func (r *Run) summary(s Set) string {
 	return b.String()
 }
 
-// between says where the threads of the entries ran, as far as it is known.
+// between describes where the threads of the entries ran, as far as it is known.
 func between(entries []Entry) string {
 	var near, far []float64
 	for _, e := range entries {
@@ -164,7 +165,7 @@ func between(entries []Entry) string {
 	return s + ". Where the processors are virtual, the host decides that.\n\n"
 }
 
-// short says which entries had fewer cores than threads.
+// short names the entries that had fewer cores than threads.
 func short(entries []Entry) string {
 	n, known := 0, 0
 	least := math.Inf(1)

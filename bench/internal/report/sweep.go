@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/sweep"
 )
 
-// SweepPlot draws speed against size, a line for each series and a ring around each cliff, into an
-// SVG file.
+// SweepPlot draws speed against size into an SVG file, with a line for each series and a ring
+// around each cliff.
 func SweepPlot(title, xlabel string, lines []sweep.Line, file string) error {
 	p := newPlot(title)
 	p.X.Label.Text, p.Y.Label.Text = xlabel, lines[0].Unit

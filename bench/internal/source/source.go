@@ -1,4 +1,4 @@
-// Package source finds this module's sources, from which some programs are built on the way.
+// Package source finds this module's sources, from which some programs are built at run time.
 package source
 
 import (
@@ -14,7 +14,7 @@ import (
 const module = "module github.com/avoformer/avoformer/bench\n"
 
 // Dir returns the folder of this module's sources: that of the tree in which the program was
-// started, or the one that it was built from. The error says that neither is at hand.
+// started, or the one that it was built from. It returns an error if neither exists.
 func Dir() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	built := filepath.Join(filepath.Dir(file), "..", "..")
@@ -30,7 +30,7 @@ func Dir() (string, error) {
 		}
 		at = filepath.Dir(at)
 	}
-	if filepath.IsAbs(built) && isModule(built) { // not with -trimpath
+	if filepath.IsAbs(built) && isModule(built) { // with -trimpath, built is not a path
 		return built, nil
 	}
 	return "", fmt.Errorf("no sources of this module in %s, where it was built, or here", built)
@@ -41,8 +41,8 @@ func isModule(dir string) bool {
 	return err == nil && strings.HasPrefix(strings.ReplaceAll(string(b), "\r\n", "\n"), module)
 }
 
-// Go returns the go command in the module's folder. The module is built by itself, with the library
-// that its go.mod names: a workspace would not let -modfile name another.
+// Go returns the go command in the module's folder. The module is built without the workspace, with
+// the library that its go.mod names, because a workspace would not allow -modfile to name another.
 func Go(args ...string) (*exec.Cmd, error) {
 	dir, err := Dir()
 	if err != nil {
@@ -52,7 +52,7 @@ func Go(args ...string) (*exec.Cmd, error) {
 	cmd.Dir = dir
 	var flags []string
 	for flag := range strings.FieldsSeq(os.Getenv("GOFLAGS")) {
-		if !strings.HasPrefix(flag, "-mod=") { // which would write go.mod
+		if !strings.HasPrefix(flag, "-mod=") { // such a flag would write go.mod
 			flags = append(flags, flag)
 		}
 	}

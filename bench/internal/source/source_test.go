@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The module is found from anywhere in its tree, and by what was built in it from outside.
+// TestDir: the module is found from any folder in its tree, and from outside by programs that were
+// built in it.
 func TestDir(t *testing.T) {
 	want, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -24,7 +25,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// Variables of the environment for workspaces and go.mod have no effect.
+// TestGo: variables of the environment for workspaces and go.mod have no effect.
 func TestGo(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip(err)

@@ -9,16 +9,16 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// A Sweep is a case with one dimension drawn out, several times over.
+// A Sweep measures a case at many sizes of one dimension, in several series.
 type Sweep struct {
 	Name   string // part of a file's name
 	Title  string
 	XLabel string
 	Series []Series
-	// Fall is the largest part of the speed that may be lost from a size to the next.
+	// Fall is the largest part of the speed that may be lost from one size to the next.
 	Fall float64
-	// From is the size from which Fall counts: below it, a call's fixed costs and whole vectors
-	// show.
+	// From reports whether Fall counts for a size. At smaller sizes, the fixed costs of a call and
+	// whole vectors dominate.
 	From func(workload.Case) bool
 }
 
@@ -29,7 +29,7 @@ type Series struct {
 	Case  func(size int) workload.Case
 }
 
-// All are the sweeps, in the order of the report.
+// All are all sweeps, in the order of the report.
 var All = slices.Concat(gemm(), rows(), attention())
 
 // around returns every size up to dense, and beyond it each of the given sizes with its neighbours.
@@ -71,11 +71,11 @@ func gemm() []Sweep {
 	return list
 }
 
-// elements is how many a call of the row sweeps works on, if a row is not longer: 256 KiB, which
-// stay in a core's second-level cache.
+// elements is the number of elements that a call of the row sweeps processes, unless a row is
+// longer: 256 KiB, which fit in a core's second-level cache.
 const elements = 1 << 16
 
-// rows draws the length of rows out at a like number of elements, and the number of rows.
+// rows varies the length of rows with about the same number of elements, and the number of rows.
 func rows() []Sweep {
 	lengths := around(96, 100, 112, 127, 144, 160, 192, 200, 256, 300, 320, 384, 500, 512, 640, 768, 900, 1024, 1280, 1536, 2048, 2500,
 		3072, 4096, 5000, 6144, 8192, 10000, 12288, 16384, 20000, 25000, 32768, 40000, 49999)
@@ -99,7 +99,7 @@ func rows() []Sweep {
 	return []Sweep{length, count}
 }
 
-// attention draws the length, the head's size and the number of heads out.
+// attention varies the length, the head's size and the number of heads.
 func attention() []Sweep {
 	lengths := around(40, 48, 56, 64, 80, 96, 128, 160, 192, 200, 256, 300, 320, 384, 400, 512, 640, 768, 1000)
 	keys := around(16, 24, 32, 64, 100, 128, 200, 256, 400, 512, 768, 1024, 1500, 2048, 3000, 4096)
@@ -122,7 +122,8 @@ func attention() []Sweep {
 	return []Sweep{length, decode, size, heads}
 }
 
-// speed of a case: GFLOP/s, or for the operations over rows, elements in a nanosecond.
+// speed returns the speed of a case: GFLOP/s or, for the operations over rows, elements per
+// nanosecond.
 func speed(c workload.Case, seconds float64) float64 {
 	if c.Metric() == workload.Copy {
 		return float64(c.OutputLen()) / seconds * 1e-9

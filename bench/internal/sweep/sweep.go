@@ -1,5 +1,5 @@
-// Package sweep times a case at many sizes and finds cliffs: sizes at which the speed falls by more
-// than a stated part from the size before.
+// Package sweep times a case at many sizes and finds cliffs: sizes at which the speed is lower than
+// at the previous size by more than a stated part.
 package sweep
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/bench/internal/workload"
 )
 
-// A Point is a size and the median speed there.
+// A Point is a size and the median speed at this size.
 type Point struct {
 	Size  int
 	Speed float64
@@ -26,18 +26,18 @@ type Line struct {
 	Cliffs []Cliff
 }
 
-// A Cliff is a fall of the speed that a second measurement of only the two sizes confirmed. That
-// measurement uses other memory, because the effect of where pages lie is not an effect of the
-// size.
+// A Cliff is a fall of the speed that a second measurement of only the two sizes has confirmed.
+// That measurement uses other memory, because an effect of the position of pages is not an effect
+// of the size.
 type Cliff struct {
 	From, To int
 	Fall     float64
 }
 
-// Options say how long to measure.
+// Options hold the times to measure.
 type Options struct {
 	Rounds int
-	Block  time.Duration // per size and round
+	Block  time.Duration // time per size and round
 }
 
 type point struct {
@@ -59,9 +59,8 @@ func (p *point) speed() float64 {
 	return speed(p.Case, s[len(s)/2])
 }
 
-// Run measures a series. Every size is checked against the oracle first; the rounds go through the
-// sizes in an order drawn anew, so that a slow moment of the machine does not look like a slow
-// size.
+// Run measures a series. It first checks every size against the oracle. The rounds measure the
+// sizes in a new random order, so that a slow moment of the machine does not look like a slow size.
 func Run(w Sweep, s Series, c workload.Contestant, o Options) (Line, error) {
 	line := Line{Label: s.Label}
 	var points []*point
@@ -110,7 +109,7 @@ func Run(w Sweep, s Series, c workload.Contestant, o Options) (Line, error) {
 	return line, nil
 }
 
-// newPoint checks a size against the oracle, and finds how often a block computes it.
+// newPoint checks a size against the oracle, and computes how many calls fit in a block.
 func newPoint(k workload.Case, size int, c workload.Contestant, o Options) (*point, error) {
 	d := workload.NewSample(k, 1e6)
 	job, err := c.Open(d, c.Variants(k)[0])

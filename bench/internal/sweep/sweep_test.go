@@ -13,7 +13,7 @@ import (
 type fake struct {
 	seconds func(size int) float64
 	wrong   bool
-	opened  map[int]int // how often, by size
+	opened  map[int]int // number of calls of Open, by size
 	slow    int         // the size whose first job takes longer than its second
 }
 
@@ -36,7 +36,7 @@ func (f fake) Open(d *workload.Data, _ string) (workload.Job, error) {
 type fakeJob struct {
 	fake
 	d     *workload.Data
-	times float64 // as long
+	times float64 // factor for the first job of the slow size
 }
 
 func (j *fakeJob) Output() ([]float32, error) {
@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("a time that grows with the size: %d points, cliffs %v, error %v, want 11, none and nil", len(line.Points), line.Cliffs, err)
 	}
 
-	// A third more at 20 is a cliff; at 3 it is below where cliffs count.
+	// A time larger by a third at 20 is a cliff. At 3 it is not, because From excludes it.
 	steep := fake{seconds: func(n int) float64 {
 		if n == 20 || n == 3 {
 			return 1.5e-6 * float64(n)
@@ -82,10 +82,10 @@ func TestRun(t *testing.T) {
 	placed := fake{seconds: flat.seconds, opened: map[int]int{}, slow: 20}
 	line, err = Run(s, series, placed, o)
 	if err != nil || len(line.Cliffs) != 0 || placed.opened[20] != 2 || line.Points[9].Size != 20 {
-		t.Errorf("a size that is slow in its first memory alone: cliffs %v, opened %d times, error %v", line.Cliffs, placed.opened[20], err)
+		t.Errorf("a size that is slow only in its first memory: cliffs %v, opened %d times, error %v", line.Cliffs, placed.opened[20], err)
 	}
 
 	if _, err := Run(s, series, fake{seconds: flat.seconds, wrong: true}, o); err == nil || errors.Is(err, workload.ErrUnsupported) {
-		t.Errorf("a wrong result: error %v, want one that tells", err)
+		t.Errorf("a wrong result: error %v, want one that says so", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Op is an operation. The comment of each constant says what its shape means.
+// Op is an operation. The comment of each constant describes its shape.
 type Op string
 
 const (
@@ -54,7 +54,7 @@ var dimsOf = map[Op]int{
 type Case struct {
 	Op   Op
 	Dims []int
-	// Int8 is set where the weights are held in int8, and activations become so in the call:
+	// Int8 is set if the weights are in int8. The call then converts activations to int8:
 	// "gemm_packed_int8".
 	Int8 bool
 }
@@ -62,10 +62,10 @@ type Case struct {
 // int8Suffix follows the operation's name.
 const int8Suffix = "_int8"
 
-// int8Ops are the operations that there are with weights of int8.
+// int8Ops are the operations that also exist with weights in int8.
 var int8Ops = map[Op]bool{GemmPacked: true, EncoderLayer: true}
 
-// Parse reads "gemm_nn 128x768x768".
+// Parse parses a case such as "gemm_nn 128x768x768".
 func Parse(s string) (Case, error) {
 	fields := strings.Fields(s)
 	if len(fields) != 2 {
@@ -89,12 +89,12 @@ func Parse(s string) (Case, error) {
 		c.Dims = append(c.Dims, d)
 	}
 	if len(c.Dims) != want {
-		return Case{}, fmt.Errorf("case %q: %s takes %d dimensions, got %d", s, c.Op, want, len(c.Dims))
+		return Case{}, fmt.Errorf("case %q: %d dimensions, want %d for %s", s, len(c.Dims), want, c.Op)
 	}
 	return c, nil
 }
 
-// MustParse is Parse for the tables of this module.
+// MustParse does the same as Parse, for the tables of this module.
 func MustParse(s string) Case {
 	c, err := Parse(s)
 	if err != nil {
@@ -103,7 +103,7 @@ func MustParse(s string) Case {
 	return c
 }
 
-// Shape is "128x768x768".
+// Shape returns a text such as "128x768x768".
 func (c Case) Shape() string {
 	var s []string
 	for _, d := range c.Dims {
@@ -112,7 +112,7 @@ func (c Case) Shape() string {
 	return strings.Join(s, "x")
 }
 
-// Name returns the operation's, with what says that weights are int8.
+// Name returns the operation's name, with a suffix if weights are int8.
 func (c Case) Name() string {
 	if c.Int8 {
 		return string(c.Op) + int8Suffix
@@ -122,7 +122,7 @@ func (c Case) Name() string {
 
 func (c Case) String() string { return c.Name() + " " + c.Shape() }
 
-// Metric says in what a case's speed is told.
+// Metric is the unit of a case's speed.
 type Metric int
 
 const (
@@ -131,7 +131,7 @@ const (
 	Read                // GB/s read once, against read bandwidth
 )
 
-// Unit is "GFLOP/s" or "GB/s".
+// Unit returns "GFLOP/s" or "GB/s".
 func (m Metric) Unit() string {
 	if m == FLOPs {
 		return "GFLOP/s"
@@ -139,7 +139,7 @@ func (m Metric) Unit() string {
 	return "GB/s"
 }
 
-// Metric returns the one that bounds the case on an ordinary machine.
+// Metric returns the metric that bounds the case on an ordinary machine.
 func (c Case) Metric() Metric {
 	switch {
 	case dimsOf[c.Op] == 2:
@@ -150,15 +150,15 @@ func (c Case) Metric() Metric {
 	return FLOPs
 }
 
-// perElement is a nominal count of operations for the kernels that are not products; it only places
-// them on a roofline.
+// perElement holds a nominal number of operations for kernels that are not products. It only
+// determines their place on a roofline.
 var perElement = map[Op]float64{
 	Exp: 20, Softmax: 24, LogSoftmax: 24, GELU: 30, GELUTanh: 30, SiLU: 25, Tanh: 25, Sigmoid: 24, Erf: 28,
 	ReLU: 1, Add: 1, Mul: 1, LayerNorm: 8, RMSNorm: 5, AddLayerNorm: 9,
 }
 
-// FLOPs counts the arithmetic of one call: products and sums by the textbook, and a nominal number
-// per element for the rest.
+// FLOPs returns the arithmetic operations of one call: products and sums by the textbook, and a
+// nominal number per element for other operations.
 func (c Case) FLOPs() float64 {
 	p := 1.0
 	for _, d := range c.Dims {
@@ -175,7 +175,7 @@ func (c Case) FLOPs() float64 {
 	case SelfAttention:
 		b, l, d := float64(c.Dims[0]), float64(c.Dims[1]), float64(c.Dims[2])
 		return b * l * (8*d*d + 4*l*d)
-	case DecoderLayer: // the causal half of self-attention counts
+	case DecoderLayer: // only the causal half of self-attention counts
 		b, l, m, d, f := float64(c.Dims[0]), float64(c.Dims[1]), float64(c.Dims[2]), float64(c.Dims[3]), float64(c.Dims[5])
 		return b * (l*(8*d*d+2*l*d) + l*(4*d*d+4*m*d) + 4*m*d*d + 4*l*d*f)
 	case EncoderLayer:
@@ -185,7 +185,8 @@ func (c Case) FLOPs() float64 {
 	return 2 * p
 }
 
-// Bytes returns the least traffic of one call: every input read once, the output written once.
+// Bytes returns the smallest traffic of one call: every input is read once, and the output is
+// written once.
 func (c Case) Bytes() float64 {
 	n := c.OutputLen()
 	for _, l := range c.inputLens() {
@@ -194,8 +195,8 @@ func (c Case) Bytes() float64 {
 	return 4 * float64(n)
 }
 
-// moved is what the GB/s of the bandwidth-bound operations count: without layernorm's vectors, and
-// for decoding only K and V.
+// moved returns the bytes for the GB/s of operations bound by bandwidth: without layernorm's
+// vectors, and for decoding only K and V.
 func (c Case) moved() float64 {
 	d := c.Dims
 	if c.Op == SDPADecode {
@@ -209,7 +210,7 @@ func (c Case) moved() float64 {
 	return 8 * n
 }
 
-// Rate turns seconds per call into GFLOP/s or GB/s.
+// Rate converts seconds per call to GFLOP/s or GB/s.
 func (c Case) Rate(seconds float64) float64 {
 	if c.Metric() == FLOPs {
 		return c.FLOPs() / seconds * 1e-9
@@ -217,8 +218,8 @@ func (c Case) Rate(seconds float64) float64 {
 	return c.moved() / seconds * 1e-9
 }
 
-// WorkingSet returns the memory that one call touches, and so the cache level that it stays warm in
-// when it is called over and over.
+// WorkingSet returns the bytes of memory that one call accesses. They determine the cache level in
+// which the operands stay when the call is repeated.
 func (c Case) WorkingSet() int {
 	if c.Metric() != FLOPs {
 		return int(c.moved())
@@ -279,8 +280,9 @@ func (c Case) inputLens() []int {
 	return []int{d[0] * d[1]}
 }
 
-// Select returns the cases of list whose name holds one of the comma-separated patterns; a pattern
-// that is a whole case is taken even where the list lacks it. An empty pattern selects all.
+// Select returns the cases of list whose names contain one of the comma-separated patterns. A
+// pattern that is a complete case is selected even if the list lacks it. An empty pattern selects
+// all.
 func Select(list []Case, patterns string) ([]Case, error) {
 	if strings.TrimSpace(patterns) == "" {
 		return list, nil
@@ -308,7 +310,7 @@ func Select(list []Case, patterns string) ([]Case, error) {
 	return out, nil
 }
 
-// Matching returns the cases of list whose name holds one of the comma-separated patterns.
+// Matching returns the cases of list whose names contain one of the comma-separated patterns.
 func Matching(list []Case, patterns string) []Case {
 	var out []Case
 	for _, c := range list {

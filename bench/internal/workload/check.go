@@ -28,26 +28,27 @@ type Data struct {
 	Case
 	In [][]float32
 
-	// The oracle's values at some rows of the result, and how far from them a result may be.
+	// The oracle's values at some rows of the result, and the allowed differences from them.
 	rows  []int
 	cols  int
 	want  []float64
 	bound []float64
 }
 
-// maxOracleFLOPs keeps the float64 oracle under a second per case; beyond it, a sample of the rows
-// (always with the first and the last) is checked.
+// maxOracleFLOPs limits the float64 oracle to less than a second per case. If the oracle needs more
+// operations, it checks a sample of the rows, always with the first and the last.
 const maxOracleFLOPs = 1e8
 
 // maxLayerRows is the number of a layer's rows that are checked. Each of them needs all keys and
 // values.
 const maxLayerRows = 16
 
-// NewData draws the inputs of a case, the same ones every time, and computes the oracle's result.
+// NewData draws the inputs of a case, which are the same every time, and computes the oracle's
+// result.
 func NewData(c Case) *Data { return NewSample(c, maxOracleFLOPs) }
 
-// NewSample is NewData with so many rows of the result, at least eight, that the oracle takes about
-// as many operations as given.
+// NewSample does the same as NewData with a sample of the rows, at least eight. Its number is
+// chosen so that the oracle needs about flops operations.
 func NewSample(c Case, flops float64) *Data {
 	d := &Data{Case: c}
 	rng := rand.New(rand.NewPCG(1, uint64(len(c.Op))))
@@ -79,7 +80,7 @@ func NewSample(c Case, flops float64) *Data {
 	return d
 }
 
-// sample picks the rows of the result to be checked.
+// sample chooses the rows of the result that are checked.
 func (d *Data) sample(rng *rand.Rand, flops float64) {
 	out := d.OutputLen()
 	d.cols = d.Dims[len(d.Dims)-1]
@@ -93,7 +94,7 @@ func (d *Data) sample(rng *rand.Rand, flops float64) {
 	}
 	n := out / d.cols
 	if layer[d.Op] && d.Op != FeedForward {
-		// A row needs all keys of its sequence, so they are all of the last one.
+		// A row needs all keys of its sequence, so all rows are from the last sequence.
 		length := d.Dims[1]
 		d.rows = make([]int, min(length, maxLayerRows))
 		for i := range d.rows {
@@ -131,9 +132,9 @@ func (d *Data) oracle() {
 // eps is the unit roundoff of float32.
 const eps = 1.0 / (1 << 24)
 
-// sumBound is how far a float32 sum of k products may fall from the exact one, given the sum of
-// their absolute values: sixteen times the square root of k roundings, far under the worst case of
-// k and far over what a right kernel shows.
+// sumBound returns the allowed difference of a float32 sum of k products from the exact sum, where
+// abs is the sum of the products' absolute values: sixteen times the square root of k roundings.
+// That is far below the worst case of k and far above the errors of a correct kernel.
 func sumBound(k int, abs float64) float64 { return (16*math.Sqrt(float64(k)) + 8) * eps * abs }
 
 func (d *Data) oracleRow(want, bound []float64, r int) {
@@ -144,7 +145,7 @@ func (d *Data) oracleRow(want, bound []float64, r int) {
 		relative(bound, want, 64*eps)
 		if d.Op == GELU || d.Op == GELUTanh {
 			for j := range bound {
-				// Peers take 1 + erf(x/√2), which loses the left tail relative to x.
+				// Peers compute 1 + erf(x/√2), which loses the left tail relative to x.
 				bound[j] += 8 * eps * math.Abs(x[j])
 			}
 		}
@@ -180,7 +181,7 @@ func (d *Data) oracleRow(want, bound []float64, r int) {
 		relative(bound, want, 64*eps)
 	case LogSoftmax:
 		ref.LogSoftmax(want, d.row(0, r), 1, d.cols)
-		normBound(bound, want) // x-max and the logarithm of the sum may cancel
+		normBound(bound, want) // x-max and the logarithm of the sum may cancel each other
 	case LayerNorm:
 		ref.LayerNorm(want, d.row(0, r), 1, d.cols, ref.Widen(d.In[1]), ref.Widen(d.In[2]), 1e-5)
 		normBound(bound, want)
@@ -214,10 +215,10 @@ func (d *Data) oracleRow(want, bound []float64, r int) {
 	}
 }
 
-// row is row r of input i.
+// row returns row r of input i.
 func (d *Data) row(i, r int) []float64 { return ref.Widen(d.In[i][r*d.cols : (r+1)*d.cols]) }
 
-// elementwise are the operations of one argument.
+// elementwise holds the operations with one argument.
 var elementwise = map[Op]func(float64) float64{
 	Exp: math.Exp, GELU: ref.GELU, GELUTanh: ref.GELUTanh, SiLU: ref.SiLU, ReLU: ref.ReLU,
 	Tanh: math.Tanh, Sigmoid: ref.Sigmoid, Erf: math.Erf,
@@ -243,7 +244,7 @@ func (d *Data) layerOracle() {
 	for i := range d.bound {
 		d.bound[i] = 2e-4
 	}
-	var x []float64 // of the checked rows
+	var x []float64 // the inputs of the checked rows
 	for _, r := range d.rows {
 		x = append(x, d.row(0, r)...)
 	}
@@ -272,7 +273,7 @@ func (d *Data) layerOracle() {
 	copy(d.want, d.addNorm(hidden, y, n, 11))
 }
 
-// linear is x·W + b for the inputs i and i+1, W being [k, m], its columns from first on.
+// linear returns x·W + b for inputs i and i+1. W is [k, m]; its columns from first on are used.
 func (d *Data) linear(x []float64, k, m, i, first, stride int) []float64 {
 	rows := len(x) / k
 	y := make([]float64, rows*m)
@@ -290,7 +291,7 @@ func (d *Data) feedForward(x []float64, n, f, i int) []float64 {
 	return d.linear(hidden, f, n, i+2, 0, n)
 }
 
-// attention is multi-head attention of the rows x with the weights from input i on.
+// attention returns multi-head attention of the rows x with the weights from input i on.
 func (d *Data) attention(x, keys []float64, n, heads, i int, visible func(row, key int) bool) []float64 {
 	q, k, v := d.linear(x, n, n, i, 0, 3*n), d.linear(keys, n, n, i, n, 3*n), d.linear(keys, n, n, i, 2*n, 3*n)
 	lq, lk, w := len(x)/n, len(keys)/n, n/heads
@@ -304,17 +305,17 @@ func (d *Data) attention(x, keys []float64, n, heads, i int, visible func(row, k
 	return d.linear(out, n, n, i+2, 0, n)
 }
 
-// addNorm is LayerNorm(y + residual) with weight and bias from input i on.
+// addNorm returns LayerNorm(y + residual) with weight and bias from input i on.
 func (d *Data) addNorm(y, residual []float64, n, i int) []float64 {
 	out := make([]float64, len(y))
 	ref.AddLayerNorm(out, make([]float64, len(y)), y, residual, len(y)/n, n, ref.Widen(d.In[i]), ref.Widen(d.In[i+1]), 1e-12)
 	return out
 }
 
-// boundInt8 allows for what the roundings to int8 do: some eight standard deviations of the sum of
-// their errors, where both operands have one scale for all, of 7 bits.
+// boundInt8 allows for the rounding to int8: about eight standard deviations of the sum of the
+// rounding errors, if each operand has a single scale and 7 bits.
 func (d *Data) boundInt8() {
-	bound := 0.1 // of a layer, whose result is normalized
+	bound := 0.1 // for a layer, whose result is normalized
 	if d.Op == GemmPacked {
 		k, top := float64(d.Dims[2]), 0.5
 		unit, size := top/63, top/math.Sqrt(3)
@@ -325,8 +326,7 @@ func (d *Data) boundInt8() {
 	}
 }
 
-// Error returns the root of the mean square of a result's errors, relative to that of the oracle's
-// values.
+// Error returns the root mean square of a result's errors, relative to that of the oracle's values.
 func (d *Data) Error(got []float32) float64 {
 	var off, all float64
 	for i, r := range d.rows {

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// ErrUnsupported is what Open returns for a case or variant that a contestant does not offer.
+// ErrUnsupported is the error of Open for a case or variant that a contestant does not offer.
 var ErrUnsupported = errors.New("not offered")
 
 // A Contestant is a library, or a tier of this one, that computes cases.
 type Contestant interface {
 	Name() string    // such as "openblas"
 	Version() string // such as "0.3.34 Zen"
-	// Variants are the ways in which it may compute the case, such as gemm and gemv for one row.
+	// Variants returns the ways of computing the case, such as gemm and gemv for one row.
 	Variants(c Case) []string
-	// Open prepares a case: whatever may be done ahead (packing a constant B, building a graph) is
-	// done here. The result stays valid until Close.
+	// Open prepares a case. It does all work that may be done before the call, such as packing a
+	// constant B or building a graph. The result stays valid until Close.
 	Open(d *Data, variant string) (Job, error)
 }
 
 // A Job is a prepared case.
 type Job interface {
-	// Output is the result of a call.
+	// Output returns the result of a call.
 	Output() ([]float32, error)
-	// Time makes one call, then reps more, and returns how long those took together.
+	// Time makes one call, then reps more, and returns the time of the latter.
 	Time(reps int) (time.Duration, error)
 	Close() error
 }

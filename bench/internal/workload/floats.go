@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Encode is x as bytes, little-endian, as files and models hold it.
+// Encode returns x as little-endian bytes, the form of files and models.
 func Encode(x []float32) []byte {
 	b := make([]byte, 4*len(x))
 	for i, v := range x {
@@ -14,7 +14,7 @@ func Encode(x []float32) []byte {
 	return b
 }
 
-// Decode is what Encode encoded.
+// Decode returns the numbers that Encode has encoded.
 func Decode(b []byte) []float32 {
 	x := make([]float32, len(b)/4)
 	for i := range x {

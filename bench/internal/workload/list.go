@@ -2,7 +2,7 @@ package workload
 
 import "strings"
 
-// All is every case of the full benchmark.
+// All holds every case of the full benchmark.
 var All = parseAll(
 	"gemm_nn,gemm_nt,gemm_packed", "128x768x768 128x3072x768 128x768x3072 512x512x512 1024x1024x1024 2048x2048x2048 "+
 		"1x768x768 1x3072x768 1x4096x4096 8x3072x768 10x512x512 32x768x768 197x768x768 640x512x512 512x2048x512 5x64x64 64x64x64 77x513x129",
@@ -23,13 +23,13 @@ var All = parseAll(
 	"decoder_layer", "1x128x128x768x12x3072 10x1x16x512x8x2048",
 )
 
-// Int8 is the cases with weights of int8.
+// Int8 holds the cases with weights in int8.
 var Int8 = parseAll(
 	"gemm_packed_int8", "128x768x768 128x3072x768 512x2048x512 32x768x768",
 	"encoder_layer_int8", "1x128x768x12x3072 1x128x384x12x1536",
 )
 
-// Quick is the subset that a first look takes: one case of each kind of work.
+// Quick holds the subset for a first impression: one case of each kind of work.
 var Quick = parseAll(
 	"gemm_nn", "128x768x768 1024x1024x1024 1x768x768",
 	"gemm_nt", "128x768x768",
@@ -44,7 +44,7 @@ var Quick = parseAll(
 	"encoder_layer", "1x128x768x12x3072",
 )
 
-// Small are the kernels that no other library is compared on.
+// Small holds the kernels that are not compared with other libraries.
 var Small = parseAll(
 	"exp,gelu_tanh,silu,relu,tanh,sigmoid,erf,add,mul", "128x3072",
 	"log_softmax", "1536x128",
@@ -54,7 +54,7 @@ var Small = parseAll(
 	"decoder_layer", "1x128x128x768x12x3072",
 )
 
-// parseAll reads pairs of operations (comma-separated) and shapes (space-separated).
+// parseAll parses pairs of operations (comma-separated) and shapes (space-separated).
 func parseAll(pairs ...string) []Case {
 	var out []Case
 	for i := 0; i < len(pairs); i += 2 {

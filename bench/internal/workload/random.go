@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// Random are shapes that nobody chose: drawn once, log-uniform. They show what the cases of [All],
-// on which kernels are tuned, cannot.
+// Random holds cases with random shapes, drawn once and log-uniformly. They show whether kernels
+// are fast for other cases than those of [All], on which they are tuned.
 var Random = draw(1)
 
-// draw makes 20 products, 4 batched ones, 8 row kernels, 4 attentions and 4 encoder layers.
+// draw returns 20 products, 4 batched products, 8 row kernels, 4 attentions and 4 encoder layers.
 func draw(seed uint64) []Case {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	// between draws from low to high, both included.
+	// between draws a number from low to high, both included.
 	between := func(low, high int) int {
 		l, h := math.Log(float64(low)), math.Log(float64(high+1))
 		return min(int(math.Exp(l+rng.Float64()*(h-l))), high)

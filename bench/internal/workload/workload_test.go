@@ -26,8 +26,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The check of every operation takes the oracle's own values and refuses each element in turn when
-// it is off.
+// TestCheckSeesEveryElement: the check of every operation accepts the oracle's own values, and
+// refuses a change of each element.
 func TestCheckSeesEveryElement(t *testing.T) {
 	shapes := map[int]string{2: " 3x5", 3: " 3x5x7", 4: " 2x3x5x7"}
 	for op, dims := range dimsOf {
@@ -59,7 +59,7 @@ func TestCheckSeesEveryElement(t *testing.T) {
 				kept := out[i]
 				out[i] += 0.01 * max(1, kept, -kept)
 				if d.Check(out) == nil {
-					t.Fatalf("element %d off by 0.01 is not seen", i)
+					t.Fatalf("an error of 0.01 in element %d is not noticed", i)
 				}
 				out[i] = kept
 			}
@@ -67,8 +67,9 @@ func TestCheckSeesEveryElement(t *testing.T) {
 	}
 }
 
-// The check of products of int8 takes what rounding to int8 gives, and refuses each element that is
-// half as large again as most are.
+// TestCheckInt8: the check of products of int8 accepts results with the rounding to int8, and
+// refuses each element if it is off by one and a half times the root mean square of all
+// elements.
 func TestCheckInt8(t *testing.T) {
 	d := NewData(MustParse("gemm_packed_int8 3x40x256"))
 	out := make([]float32, d.OutputLen())
@@ -94,14 +95,14 @@ func TestCheckInt8(t *testing.T) {
 		kept := out[i]
 		out[i] += float32(1.5 * math.Sqrt(size))
 		if d.Check(out) == nil {
-			t.Fatalf("element %d off by %g is not seen", i, 1.5*math.Sqrt(size))
+			t.Fatalf("element %d: an error of %g is not noticed", i, 1.5*math.Sqrt(size))
 		}
 		out[i] = kept
 	}
 }
 
-// The random shapes are the same on every machine and in every release, and as many of each kind as
-// promised.
+// TestRandom: the random shapes are the same on every machine and in every release, and there is
+// the promised number of each kind.
 func TestRandom(t *testing.T) {
 	kinds := map[string]int{}
 	for _, c := range Random {
@@ -125,7 +126,8 @@ func TestRandom(t *testing.T) {
 	if want := (map[string]int{"product": 20, "batched": 4, "rows": 8, "sdpa": 4, "encoder_layer": 4}); !maps.Equal(kinds, want) {
 		t.Errorf("drew %v, want %v", kinds, want)
 	}
-	// Spread evenly over the logarithm: about half of m lies below the geometric mean of 1 and 2048.
+	// Shapes are spread evenly over the logarithm: about half of the values of m are below the
+	// geometric mean of 1 and 2048.
 	low := 0
 	for _, c := range draw(2)[:20] {
 		if c.Dims[0] < 45 {

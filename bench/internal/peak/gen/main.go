@@ -1,5 +1,5 @@
-// Gen writes the loops that package peak measures the machine's limits with: fused multiply-adds on
-// registers alone, reading, and copying, for each vector width. Every one is a single unrolled
+// Gen writes the loops with which package peak measures the machine's limits: fused multiply-adds
+// only on registers, reading, and copying, for each vector width. Every one is a single unrolled
 // loop.
 package main
 
@@ -31,8 +31,8 @@ func Files() map[string]string {
 	}
 }
 
-// x86 writes the loops for registers of a class, of size bytes. The accumulators of the FMA loop
-// must cover latency times pipes: 4 or 5 cycles, two pipes.
+// x86 writes the loops for registers of a class, of size bytes. The number of accumulators of the
+// FMA loop must be at least latency times pipes: 4 or 5 cycles, two pipes.
 func x86(isa, reg string, size, accumulators int) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -93,14 +93,15 @@ func x86(isa, reg string, size, accumulators int) string {
 	return b.String()
 }
 
-// vexQuads is VPDPBUSD on 256-bit registers in VEX encoding, which Go's assembler does not know:
-// VEX.256.66.0F38.W0 50 /r.
+// vexQuads returns the bytes of VPDPBUSD on 256-bit registers in VEX encoding, which Go's assembler
+// lacks: VEX.256.66.0F38.W0 50 /r.
 func vexQuads(dst, first, second int) []byte {
 	r, b := byte(^dst>>3&1), byte(^second>>3&1)
 	return []byte{0xc4, r<<7 | 1<<6 | b<<5 | 2, byte(^first&15)<<3 | 1<<2 | 1, 0x50, byte(3<<6 | dst&7<<3 | second&7)}
 }
 
-// neon covers four pipes of four cycles, as the widest cores have.
+// neon writes the loops for NEON. The accumulators are enough for four pipes of four cycles, as the
+// widest cores have.
 func neon(accumulators int) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
