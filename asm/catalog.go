@@ -35,7 +35,7 @@ var vectorKernels = []Kernel{
 		update("y", "1", "n", "").or("x"), in("x", "1", "n", ""), scalar("alpha", 1.25)),
 }
 
-// widenAhead documents what these kernels fetch.
+// widenAhead documents what these kernels prefetch.
 const widenAhead = "What lies ahead bytes further in x is fetched into the second-level cache on the way."
 
 // convertKernels widen elements.
@@ -121,8 +121,8 @@ func unary(file, name, value string, u kernel.Unary) Kernel {
 	return k
 }
 
-// slow returns the kernel with implementations that take up to 12 cycles per element on a slow
-// core, twice as long as memory takes.
+// slow returns the kernel with implementations that need up to 12 cycles per element on a slow
+// core, twice the time that memory needs.
 func (k Kernel) slow(implementations ...string) Kernel {
 	k.Elements = map[string]int{}
 	for _, name := range implementations {

@@ -237,8 +237,8 @@ func valueOf(elem Elem, suffix, element, scale string) string {
 
 func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
 
-// wholeHeads returns a kernel that computes all of attention for a head whose scores are ready. The
-// tests have their own list of sizes for it.
+// wholeHeads returns a kernel that computes all of attention for a head whose scores have been
+// computed. The tests have their own list of sizes for it.
 func wholeHeads(name string, emit func(vec.Machine), doc []string, bias, scratch Operand) Kernel {
 	return Kernel{
 		File: "attention", Source: "attention.go", Name: name, Doc: doc,

@@ -2,7 +2,7 @@ package asm
 
 import "github.com/avoformer/avoformer/asm/kernel"
 
-// quantizeKernels are what quantizers of weights search with.
+// quantizeKernels are the kernels with which quantizers of weights search.
 var quantizeKernels = []Kernel{
 	{
 		File: "rounded_sums", Source: "rounded_sums.go", Name: "roundedSums",

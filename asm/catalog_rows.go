@@ -5,7 +5,7 @@ import "github.com/avoformer/avoformer/asm/kernel"
 // rowSizes has the sizes of contiguous rows.
 var rowSizes = []Param{rowsBetween("rows"), lengths("cols", 1, "rowLengths")}
 
-// stream says that results go past the caches.
+// stream says whether results are written past the caches.
 var stream = hint("stream", "0", "1")
 
 // softmaxKernels normalise and sum exponentials.
@@ -52,7 +52,7 @@ var softmaxKernels = []Kernel{
 // eps is the number that norms add to the variance.
 var eps = scalar("eps", 1e-5)
 
-// farRows says in the contract of norms where they stop.
+// farRows is the part of the contract of norms that says where they stop.
 var farRows = [2]string{
 	"It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number",
 	"of rows that are left, that one included.",

@@ -5,9 +5,9 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// tileKernels are products by tiles, those of bfloat16 by vectors, and what comes before them. The
-// vectors of products by tiles are those of AVX2, so that an emulator of tiles executes them on any
-// processor with that tier.
+// tileKernels are products by tiles, products of bfloat16 by vectors, and the preparation of their
+// operands. Products by tiles use the vectors of AVX2, so that an emulator of tiles can execute
+// them on any processor with that tier.
 var tileKernels = []Kernel{
 	{
 		File: "int8_tiles", Source: "tiles.go", Name: "int8Tiles",

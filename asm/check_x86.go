@@ -60,8 +60,8 @@ func checkX86(im implementation, fn *ir.Function) error {
 }
 
 // needsFeature reports whether an instruction uses vectors, opmasks or tiles, or is emitted as
-// bytes, which may do any of that. Instructions that avo's own constructors did not make carry no
-// features: nothing is known of them.
+// bytes, which may use any of them. Instructions that were not made by avo's own constructors carry
+// no features, so nothing is known about them.
 func needsFeature(opcode string) bool {
 	for _, prefix := range []string{"V", "K", "TILE", "TDP", "LDTILE", "STTILE"} {
 		if strings.HasPrefix(opcode, prefix) {

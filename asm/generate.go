@@ -15,8 +15,8 @@ import (
 // A backend turns the implementations of one file into assembly for one tier.
 type backend func(source string, implementations []implementation) ([]byte, error)
 
-// backends are by the tiers' names for files: another tier of an architecture has registers and
-// instructions that only its own backend knows.
+// backends holds the backend of each tier, by the tier's File. Another tier of an architecture has
+// registers and instructions that only its own backend knows.
 var backends = map[string]backend{"avx2": generateX86, "avx512": generateX86, "neon": generateNEON}
 
 // Generate returns every generated file of package simd, by name.

@@ -51,8 +51,8 @@ func dispatch(catalog []Kernel, tiers []arch.Tier) string {
 	return w.String()
 }
 
-// raceReports tells the race detector, which does not observe assembly, which memory k reads and
-// writes.
+// raceReports returns code that reports the memory that k reads and writes to the race detector,
+// which does not observe assembly.
 func raceReports(k Kernel) string {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "if race.Enabled {\n")
@@ -259,7 +259,7 @@ func inShape(e Expr, known []string) string {
 	})
 }
 
-// spelled has the words of names that begin with more than one capital letter.
+// spelled has the spelling of parts of names that have more than one capital letter.
 var spelled = []struct{ lower, upper string }{{"axpy", "AXPY"}, {"bfloat", "BFloat"}, {"gelu", "GELU"}, {"relu", "ReLU"}, {"rms", "RMS"}, {"silu", "SiLU"}}
 
 // exported returns the name of the function that chooses among a kernel's implementations.

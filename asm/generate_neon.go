@@ -5,7 +5,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/neon"
 )
 
-// generateNEON returns the backend for NEON, on arm64.
+// generateNEON is the backend for NEON, on arm64.
 func generateNEON(source string, implementations []implementation) ([]byte, error) {
 	file := arm64.NewFile()
 	file.Header = header(source)

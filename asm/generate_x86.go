@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// largestNoSplit is the largest frame of a function that does not check whether the stack has room
-// for it: a chain of callers without the check has 792 bytes in all.
+// largestNoSplit is the largest frame of a function that does not check whether the stack has
+// enough space: a chain of callers without the check has 792 bytes in total.
 const largestNoSplit = 512
 
 // writeX86 writes the implementations with virtual registers.

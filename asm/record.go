@@ -12,7 +12,7 @@ import (
 
 // Kernel is one operation of the catalog.
 type Kernel struct {
-	File   string // the file of package simd, without tier and architecture
+	File   string // the name of the file of package simd, without tier and architecture
 	Source string // the file of asm/kernel that defines it
 	Name   string // prefix of the symbols, which end with the implementation; exported, the name of the dispatching function
 	// Doc documents what the kernel computes. Params describe its operands.
@@ -26,7 +26,7 @@ type Kernel struct {
 	// Blocks is the layout of the weights, for kernels with weights in blocks.
 	Blocks kernel.BlockLayout
 
-	// Close is how close the results are to those of the pure-Go twin.
+	// Close states how close the results are to those of the pure-Go twin.
 	Close Closeness
 	// Elements is the largest number of elements of a call, by the implementation's name, for
 	// implementations whose limit is below mostElements.
@@ -49,12 +49,12 @@ type On struct {
 // float16Tiers has the tiers that widen binary16.
 var float16Tiers = []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}}
 
-// Closeness is how far apart the elements of two implementations may be.
+// Closeness is the allowed difference between the results of two implementations.
 type Closeness struct {
 	// Exact is set if all bits agree.
 	Exact bool
-	// Relative is set if nothing can cancel: results are as close as rounding allows, relative to
-	// their size.
+	// Relative is set if terms cannot cancel each other: results are as close as rounding allows,
+	// relative to their size.
 	Relative bool
 	// Sums is the size of sums that may cancel; 0 means 1.
 	Sums int
@@ -82,7 +82,7 @@ const (
 // Access is what a kernel does with an operand.
 type Access uint8
 
-// A kernel may leave anything in Scratch operands.
+// A kernel may leave any values in Scratch operands.
 const (
 	Read Access = 1 << iota
 	Write
@@ -114,7 +114,7 @@ type Operand struct {
 type Size struct {
 	Name  string
 	Least int
-	// Values has the values that tests take: expressions over width, mr and nr of the
+	// Values has the values that tests use: expressions over width, mr and nr of the
 	// implementation, and over the sizes before this one; or the name of a function of the tests
 	// that lists sizes.
 	Values []Expr

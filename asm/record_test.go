@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRecords breaks a record in each way that check knows.
+// TestRecords breaks a record in each way that check detects.
 func TestRecords(t *testing.T) {
 	for _, k := range Catalog {
 		if err := k.check(); err != nil {

@@ -1,6 +1,6 @@
 package asm
 
-// Allocation of physical registers, with the same choices as package pass of avo.
+// This file allocates physical registers, with the same choices as package pass of avo.
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// compile is pass.Compile with allocateRegisters in place of pass.AllocateRegisters.
+// compile does the same as pass.Compile, with allocateRegisters in place of pass.AllocateRegisters.
 var compile = pass.Concat(
 	pass.Verify,
 	pass.FunctionPass(pass.PruneJumpToFollowingLabel),
@@ -34,8 +34,9 @@ var compile = pass.Concat(
 )
 
 // allocateRegisters has the same result as pass.AllocateRegisters. For each register that it
-// allocates, that pass reads all pairs of registers that are live at the same time, and a pair once
-// for each of its instructions. Kernels with hundreds of both took seconds each.
+// allocates, that pass reads all pairs of registers that are live at the same time, and reads a
+// pair once for each instruction where it is live. Kernels with hundreds of registers and
+// instructions took seconds each.
 func allocateRegisters(fn *ir.Function) error {
 	free := map[reg.ID][]reg.ID{}         // physical registers that each virtual register may get, the preferred one first
 	apart := map[reg.ID]map[reg.ID]bool{} // registers that are live when a register is written
@@ -91,8 +92,8 @@ func allocateRegisters(fn *ir.Function) error {
 	return nil
 }
 
-// removeUndefined removes the places where registers become undefined, of which only the allocation
-// needs to know.
+// removeUndefined removes the places where registers become undefined, which only the allocation
+// needs.
 func removeUndefined(fn *ir.Function) error {
 	fn.Nodes = slices.DeleteFunc(fn.Nodes, func(n ir.Node) bool {
 		i, ok := n.(*ir.Instruction)
@@ -101,7 +102,7 @@ func removeUndefined(fn *ir.Function) error {
 	return nil
 }
 
-// pressure describes the instruction where most registers of a kind are live.
+// pressure describes the instruction at which the most registers of a kind are live.
 func pressure(fn *ir.Function, k reg.Kind) string {
 	most, where := 0, ""
 	for _, i := range fn.Instructions() {

@@ -1,6 +1,6 @@
 package arch
 
-// The tiers of amd64.
+// This file has the tiers of amd64.
 
 const sp = 4 // the number of the stack pointer
 
@@ -44,17 +44,17 @@ var AVX2 = Tier{
 	Integers:   Integers{Rows: 6, FetchNext: true},
 }
 
-// The features that implementations for amd64 may need.
+// These are the features that implementations for amd64 may need.
 var (
 	AVX512VNNI = Feature{Name: "AVX512VNNI", Suffix: "VNNI", Avo: []string{"AVX512VNNI"}}
-	// Counts of the bits of lanes.
+	// AVX512VPOPCNTDQ counts the set bits of lanes.
 	AVX512VPOPCNTDQ = Feature{Name: "AVX512VPOPCNTDQ", Suffix: "VPOPCNTDQ", Avo: []string{"AVX512VPOPCNTDQ"}}
-	// Products of pairs of bfloat16, which become float32.
+	// AVX512BF16 adds products of pairs of bfloat16 to float32.
 	AVX512BF16 = Feature{Name: "AVX512BF16", Suffix: "BF16", Avo: []string{"AVX512BF16"}}
 	AVXVNNI    = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
-	// Tiles, and products of bytes and of bfloat16 in them: processors that have the former also
-	// have the latter. A kernel configures the tiles itself, because their height is in the
-	// configuration.
+	// AMX has tiles, and products of bytes and of bfloat16 in them: processors with tiles also have
+	// these products. A kernel configures the tiles itself, because the configuration contains
+	// their height.
 	AMX = Feature{
 		Name: "AMX", Suffix: "AMX", Avo: []string{"AMXTILE", "AMXINT8", "AMXBF16"},
 		State: XCR0Tiles, Enter: "LDTILECFG", Leave: []string{"TILERELEASE"},

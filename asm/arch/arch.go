@@ -45,21 +45,21 @@ type Tier struct {
 	Integers Integers
 }
 
-// Masks is how the instructions of a machine select some lanes of a vector.
+// Masks is the way in which the instructions of a machine select some lanes of a vector.
 type Masks string
 
-// The kinds of masks.
+// These are the kinds of masks.
 const (
-	NoMasks     Masks = "none"      // they cannot: elements go one by one
+	NoMasks     Masks = "none"      // instructions cannot: elements are processed one by one
 	VectorMasks Masks = "vectors"   // by lanes of ones in a vector, only for loads and stores
 	Opmasks     Masks = "registers" // by mask registers, for every instruction, at no cost
 )
 
 // State is the part of the processor's state that the operating system must save when it switches
-// threads, and how a program finds out whether it does.
+// threads. Its text says how a program finds out whether the system does.
 type State string
 
-// The states. A new one needs code in package simd first; see Check.
+// These are the states. A new one needs code in package simd first; see Check.
 const (
 	Always    State = ""                                      // every system saves it
 	XCR0AVX   State = "bits 1 and 2 of XCR0"                  // golang.org/x/sys/cpu asks, for AVX2
@@ -67,15 +67,15 @@ const (
 	XCR0Tiles State = "bits 17 and 18 of XCR0, by permission" // simd.Permitted asks, before the first tile is used
 )
 
-// The states that package simd asks the system for, before it chooses a tier and before it uses a
+// package simd asks the system for these states before it chooses a tier, and before it uses a
 // feature.
 var ofTiers, ofFeatures = []State{Always, XCR0AVX, XCR0EVX}, []State{Always, XCR0Tiles}
 
 // Tile is the register tile of a machine: MR rows by NR columns of C.
 type Tile struct{ MR, NR int }
 
-// Blocking is how much kernels keep in registers at the same time. It was measured on AVX2 and
-// AVX-512. NEON has the values of AVX2.
+// Blocking holds the numbers of rows and vectors that kernels keep in registers at the same time.
+// They were measured on AVX2 and AVX-512. NEON has the values of AVX2.
 type Blocking struct {
 	// ValueRows is the number of queries that use each load of a vector of values.
 	ValueRows int
@@ -90,7 +90,7 @@ type Blocking struct {
 	Vectors int
 }
 
-// Integers is how products of integers are tiled and fetched.
+// Integers says how products of integers are tiled, and which memory they prefetch.
 type Integers struct {
 	// Rows is the height of the tiles of int8 products.
 	Rows int
@@ -103,7 +103,7 @@ type Integers struct {
 // Feature is an extension that a processor of a tier may or may not have.
 type Feature struct {
 	Name   string   // the constant of package simd
-	Suffix string   // of the names of implementations that need the feature
+	Suffix string   // the suffix of the names of implementations that need the feature
 	Avo    []string // on amd64, the extensions that its instructions require, by avo's names if avo knows them
 	// State is the state that the operating system must have enabled in addition to that of the
 	// tier.
@@ -134,7 +134,7 @@ func (t Tier) Check() error {
 	case t.Name == "" || t.File == "" || t.GOARCH == "":
 		return fmt.Errorf("arch: tier %q: Name, File and GOARCH must be given", t.Name)
 	case t.Width < 1 || t.Gemm.MR < 1 || t.Gemm.NR%t.Width != 0:
-		return fmt.Errorf("arch: tier %s: Width %d and the tile %+v do not go together", t.Name, t.Width, t.Gemm)
+		return fmt.Errorf("arch: tier %s: Width %d does not fit the tile %+v", t.Name, t.Width, t.Gemm)
 	case len(t.General) == 0 || len(t.Vectors) == 0:
 		return fmt.Errorf("arch: tier %s: no registers", t.Name)
 	case !slices.Contains(ofTiers, t.State):

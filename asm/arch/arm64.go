@@ -1,8 +1,8 @@
 package arch
 
-// The tiers of arm64.
+// This file has the tiers of arm64.
 
-// NEON is Advanced SIMD, which every arm64 that Go runs on has.
+// NEON is Advanced SIMD, which every arm64 processor that Go supports has.
 var NEON = Tier{
 	Name: "NEON", File: "neon", GOARCH: "arm64",
 	Width: 4, Masks: NoMasks, ByLane: true,
@@ -14,7 +14,7 @@ var NEON = Tier{
 	Integers: Integers{Rows: 6},
 }
 
-// The features that implementations for arm64 may need.
+// These are the features that implementations for arm64 may need.
 var (
 	DotProd = Feature{Name: "DotProd", Suffix: "DotProd"}
 	I8MM    = Feature{Name: "I8MM", Suffix: "I8MM"}

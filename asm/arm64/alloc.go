@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Virtual registers become physical ones.
+// This file replaces virtual registers by physical ones.
 
 // pressureError is the place where more registers of a class are live than there are.
 type pressureError struct {
@@ -132,10 +132,9 @@ func (g *graph) merge(a, b *register) {
 	g.used.remove(b.id)
 }
 
-// color assigns physical registers by Briggs's method: remove registers with fewer neighbors than
-// there are colors, or if there are none the one with the most, and give colors back in the
-// opposite order. Fixed registers have theirs from the start. It returns the class that has too few
-// registers.
+// color assigns physical registers by Briggs's method. It removes registers with fewer neighbors
+// than there are colors or, if there are none, the one with the most, and assigns colors in the
+// opposite order. Fixed registers keep theirs. If a class has too few registers, color returns it.
 func (g *graph) color() (class, bool) {
 	degree := make([]int, len(g.regs))
 	gone := newSet(len(g.regs))

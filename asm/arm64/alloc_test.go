@@ -41,7 +41,8 @@ func params(f *Function) (p, n GP) {
 	return p, n
 }
 
-// A result that nothing reads must not land on a live register.
+// TestDeadOutputGetsItsOwnRegister: a result that no instruction reads must not be in a live
+// register.
 func TestDeadOutputGetsItsOwnRegister(t *testing.T) {
 	var live, dead, pairDead Vec
 	mustAssemble(t, func(f *Function) {
@@ -56,7 +57,7 @@ func TestDeadOutputGetsItsOwnRegister(t *testing.T) {
 	distinct(t, "live beside dead", live.r, dead.r, pairDead.r)
 }
 
-// The base that a post-indexed load advances is a second output.
+// TestPostIndexedBaseIsWritten: the base that a post-indexed load advances is a second output.
 func TestPostIndexedBaseIsWritten(t *testing.T) {
 	var p, q GP
 	mustAssemble(t, func(f *Function) {
@@ -68,8 +69,8 @@ func TestPostIndexedBaseIsWritten(t *testing.T) {
 	distinct(t, "base and destination", p.r, q.r)
 }
 
-// A register that is written before a loop and read in it, or written at its end and read at its
-// start, is live throughout the loop.
+// TestLoopCarried: a register is live throughout a loop if it is written before the loop and read
+// in it, or if it is written at the loop's end and read at its start.
 func TestLoopCarried(t *testing.T) {
 	var sum, scale, last, x, y Vec
 	mustAssemble(t, func(f *Function) {
@@ -92,7 +93,7 @@ func TestLoopCarried(t *testing.T) {
 	distinct(t, "loop", sum.r, scale.r, last.r, y.r)
 }
 
-// Instructions that read their destination keep it alive until then.
+// TestReadModifyWrite: instructions that read their destination keep it alive until then.
 func TestReadModifyWrite(t *testing.T) {
 	ops := map[string]func(f *Function, m, n, d Vec){
 		"VFMLA":            func(f *Function, m, n, d Vec) { f.VFMLA(m.S4(), n.S4(), d.S4()) },
@@ -189,7 +190,8 @@ func TestExhaustion(t *testing.T) {
 	}
 }
 
-// Registers with fixed uses are never allocated, even when all others are taken.
+// TestReservedRegisters: registers with fixed uses are never allocated, even if all other registers
+// are taken.
 func TestReservedRegisters(t *testing.T) {
 	s := mustAssemble(t, func(f *Function) {
 		var rs []GP
@@ -212,8 +214,8 @@ func TestReservedRegisters(t *testing.T) {
 	}
 }
 
-// Constants stay in registers while there are enough. Otherwise they are loaded again, the constant
-// outside the loop first.
+// TestConstants: constants stay in registers if there are enough. Otherwise they are loaded again,
+// beginning with the constant outside the loop.
 func TestConstants(t *testing.T) {
 	build := func(held int) func(f *Function) {
 		return func(f *Function) {
@@ -247,7 +249,7 @@ func TestConstants(t *testing.T) {
 		t.Error("32 vectors and a constant in one instruction: no error")
 	}
 	for _, c := range []struct{ held, before, in int }{
-		{30, 32, 0}, // all in registers
+		{30, 32, 0}, // all constants stay in registers
 		{31, 32, 0}, // the cold constant is loaded where it is used
 	} {
 		s := mustAssemble(t, build(c.held))
@@ -260,8 +262,8 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// A copy whose source is no longer needed costs nothing. A copy whose source is still live when the
-// copy changes remains.
+// TestCopies: a copy whose source is no longer needed is removed. A copy whose source is still live
+// when the copy changes remains.
 func TestCopies(t *testing.T) {
 	kept := mustAssemble(t, func(f *Function) {
 		p, _ := params(f)

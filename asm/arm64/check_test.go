@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Mistakes that the assembler would not report, or would report less clearly.
+// TestMistakes makes mistakes that the assembler would not report, or would report less clearly.
 func TestMistakes(t *testing.T) {
 	other := NewFile().Function("other", "func()").V()
 	for _, c := range []struct {
@@ -189,7 +189,8 @@ func everything(f *Function) {
 	f.RET()
 }
 
-// A new constructor must be added to everything, or no test assembles it.
+// TestEverythingIsEverything: a new constructor must be added to everything, or no test assembles
+// it.
 func TestEverythingIsEverything(t *testing.T) {
 	source, err := os.ReadFile("check_test.go")
 	if err != nil {
@@ -244,7 +245,7 @@ func fileOfEverything(go127 bool) *File {
 	return file
 }
 
-// Go's assembler and vet accept every constructor's output.
+// TestGoAssembles: Go's assembler and vet accept every constructor's output.
 func TestGoAssembles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -253,8 +254,8 @@ func TestGoAssembles(t *testing.T) {
 	goRun(t, "", fileOfEverything(false), "vet", ".")
 }
 
-// For its own mnemonics, Go 1.27's assembler emits the same words. The Makefile names the toolchain
-// and has it downloaded.
+// TestGo127: for its own mnemonics, Go 1.27's assembler emits the same words. The Makefile names
+// the toolchain and downloads it.
 func TestGo127(t *testing.T) {
 	toolchain := os.Getenv("AVOFORMER_SECOND_GO")
 	if toolchain == "" {

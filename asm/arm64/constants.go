@@ -2,12 +2,12 @@ package arm64
 
 import "slices"
 
-// The last steps before printing: placement of constants, and allocation.
+// This file has the last steps before printing: it places constants and allocates registers.
 
 // compile places the constants and allocates registers. It returns the nodes to print.
 //
-// It first loads all constants on entry. While that takes more registers than there are, it loads
-// the constant with the fewest uses, weighted by the depth of loops, at each use instead.
+// It first loads all constants on entry. While that needs more registers than there are, it loads
+// the constant with the fewest uses, weighted by the depth of loops, before each use instead.
 func (f *Function) compile() ([]node, error) {
 	cost := f.constCosts()
 	again := map[*register]bool{}
@@ -49,7 +49,8 @@ func withoutIdleMoves(nodes []node) []node {
 	return kept
 }
 
-// constCosts weights the uses of each constant: tenfold for each loop around a use.
+// constCosts returns the number of uses of each constant. A use in a loop counts ten times for each
+// loop around it.
 func (f *Function) constCosts() map[*register]int {
 	depth := make([]int, len(f.nodes))
 	at := map[string]int{}
@@ -78,8 +79,8 @@ func (f *Function) constCosts() map[*register]int {
 	return cost
 }
 
-// place returns the nodes with the loads of constants: on entry or, for those in again, into a
-// fresh register before each use.
+// place returns the nodes with the loads of constants added. Constants are loaded on entry or, if
+// they are in again, into a fresh register before each use.
 func (f *Function) place(again map[*register]bool) []node {
 	var body []node
 	for _, n := range f.nodes {

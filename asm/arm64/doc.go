@@ -12,20 +12,20 @@
 //	f.RET()
 //	text, err := file.Assembly()
 //
-// A constructor is named after Go's mnemonic and takes its operands in Go's order, sources first
-// and the destination last. The source that Go's manual writes first is the second operand of the
+// A constructor has the name of Go's mnemonic and takes its operands in Go's order: sources first,
+// the destination last. The source that Go's manual writes first is the second operand in the
 // machine's manual: VFSUB(m, n, d) is d = n - m.
 //
-// Go 1.26's assembler lacks most float vector instructions. Those are printed as WORD with the GNU
-// syntax as comment, from a table (words.go) whose every row the tests hold against an independent
-// decoder and an assembler. Since the assembler cannot check a WORD, and lets some mistakes pass
-// elsewhere, operands are checked here: wrong arrangements, lanes, immediates and offsets,
-// registers read before they are written, undefined labels and running out of registers are errors
-// of File.Assembly, with the line of the generator that made them.
+// Go 1.26's assembler lacks most float vector instructions. They are printed as WORD with the GNU
+// syntax as a comment, from a table (words.go). Tests check every row of the table with an
+// independent decoder and an assembler. The assembler cannot check a WORD, and accepts some
+// mistakes in other instructions. Therefore this package checks operands: wrong arrangements,
+// lanes, immediates and offsets, registers read before they are written, undefined labels and
+// running out of registers are errors of File.Assembly, with the generator's line that made them.
 //
 // # Registers
 //
-// Those that arch.NEON lists are allocated; it says who the others belong to. Nothing is spilled,
-// except that constants made by Function.Const are loaded again at each use where keeping them in
-// registers fails.
+// Only the registers that arch.NEON lists are allocated; its field Reserved says who uses the
+// remaining ones. Registers are never spilled. However, constants made by Function.Const are loaded
+// again before each use if there are too few registers to keep them.
 package arm64

@@ -124,7 +124,7 @@ func (file *File) top(w *bytes.Buffer) {
 	fmt.Fprintf(w, "//go:build %s\n\n", constraint)
 }
 
-// print writes the function; it pads mnemonics to one width between labels.
+// print writes the function. It pads mnemonics to a common width between labels.
 func (f *Function) print(w *bytes.Buffer, nodes []node) {
 	fmt.Fprintf(w, "\n// func %s%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.sig, f.name, f.sig.Bytes())
 	nodes = slices.DeleteFunc(nodes, func(n node) bool { return n.label == "" && n.op == "" })

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Control flow and liveness of registers.
+// This file has the control flow, and the liveness of registers.
 
 // set is a set of register ids.
 type set []uint64
@@ -31,7 +31,7 @@ type flow struct {
 
 type block struct {
 	start, end int
-	next       []int // blocks that may follow
+	next       []int // indices of the blocks that may follow
 	liveOut    set
 }
 
@@ -76,8 +76,8 @@ func newFlow(name string, nodes []node) (*flow, error) {
 	return fl, nil
 }
 
-// walk visits the nodes of a block backwards with the registers that are live after each, and
-// leaves in live those that are live before the first node.
+// walk visits the nodes of a block backwards, with the registers that are live after each node. It
+// sets live to the registers that are live before the first node.
 func (fl *flow) walk(b *block, live set, visit func(n *node, live set)) {
 	for i := b.end - 1; i >= b.start; i-- {
 		n := &fl.nodes[i]

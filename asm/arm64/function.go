@@ -20,10 +20,10 @@ type Function struct {
 	file    *File
 	regs    []*register
 	nodes   []node
-	comment []string // for the next node
+	comment []string // the comment of the next node
 	pool    *register
-	consts  []*register // made by Const, in order
-	table   []*register // of TablePair, or nil
+	consts  []*register // the registers that Const made, in order
+	table   []*register // the registers of TablePair, or nil
 	errs    []error
 }
 
@@ -34,13 +34,13 @@ type node struct {
 	args    []operand
 	reads   []*register
 	writes  []*register
-	target  string // of a branch
+	target  string // the target of a branch
 	final   bool   // control never continues with the next node
-	move    bool   // copies the only register that it reads to the only one that it writes
+	move    bool   // it copies the only register that it reads to the only one that it writes
 	comment []string
 	made    string
 	word    *word // the instruction is printed as this word, or nil
-	imm     int   // of the word: a lane or a shift
+	imm     int   // the word's immediate: a lane or a shift
 }
 
 // errorf records an error at the caller's line.
@@ -72,8 +72,8 @@ func (f *Function) GP() GP { return GP{f.newRegister(gp)} }
 // V returns a fresh vector register.
 func (f *Function) V() Vec { return Vec{f.newRegister(vector)} }
 
-// TablePair returns two vector registers with consecutive numbers, the same two each time: VTBL2
-// takes a table from them.
+// TablePair returns two vector registers with consecutive numbers, the same two in each call. VTBL2
+// uses them as a table.
 func (f *Function) TablePair() (a, b Vec) {
 	if f.table == nil {
 		last := allocatable[vector][len(allocatable[vector])-1]
@@ -86,10 +86,10 @@ func (f *Function) TablePair() (a, b Vec) {
 	return Vec{f.table[0]}, Vec{f.table[1]}
 }
 
-// Doc sets the comment of the function's Go declaration; it follows the name.
+// Doc sets the comment of the function's Go declaration. It follows the function's name.
 func (f *Function) Doc(lines ...string) { f.doc = lines }
 
-// Comment annotates the next instruction.
+// Comment adds a comment to the next instruction.
 func (f *Function) Comment(text string) {
 	f.comment = append(f.comment, strings.Split(text, "\n")...)
 }
@@ -110,7 +110,7 @@ func (f *Function) Store(from Reg, to gotypes.Component) {
 	f.frame(to, from, true)
 }
 
-// frame moves between a register and the frame of arguments and results.
+// frame moves data between a register and the frame of arguments and results.
 func (f *Function) frame(c gotypes.Component, o Reg, store bool) {
 	b, err := c.Resolve()
 	if err != nil {
@@ -141,11 +141,11 @@ func (f *Function) frame(c gotypes.Component, o Reg, store bool) {
 	f.add(n)
 }
 
-// Label marks a place to branch to.
+// Label defines a label for branches.
 func (f *Function) Label(name string) { f.add(node{label: name}) }
 
-// Undefine lets a register hold anything from here on: instructions that follow may read it, and it
-// need not keep what it holds. It emits nothing.
+// Undefine makes the contents of a register arbitrary from here on: later instructions may read it,
+// but it need not keep its contents. It emits no instruction.
 func (f *Function) Undefine(v Vec) { f.add(node{writes: []*register{v.r}}) }
 
 // add appends a node and checks its registers.
@@ -157,7 +157,7 @@ func (f *Function) add(n node) {
 		for _, r := range *list {
 			switch {
 			case r == ZR.r:
-				continue // neither read nor written
+				continue // ZR is neither read nor written
 			case r == nil:
 				f.errorf("%s: no register", n.op)
 				return

@@ -2,8 +2,9 @@ package arm64
 
 import "math/bits"
 
-// Instructions that Go's assembler knows: on general registers, and branches. memory.go has loads
-// and stores, vectors.go arithmetic on vectors. Each comment gives the effect.
+// This file has instructions on general registers that Go's assembler knows, and branches.
+// memory.go has loads and stores, vectors.go has arithmetic on vectors. Each comment states the
+// effect.
 
 // imm12 checks that ADD, SUB and CMP take the immediate in one instruction.
 func (f *Function) imm12(op string, s Scalar) {
@@ -29,30 +30,31 @@ func (f *Function) arith(op string, m Scalar, n, d GP) {
 	f.add(node{op: op, args: []operand{m, n, d}, reads: append(scalarReads(m), n.r), writes: []*register{d.r}})
 }
 
-// ADD is d = n + m.
+// ADD sets d to n + m.
 func (f *Function) ADD(m Scalar, n, d GP) { f.imm12("ADD", m); f.arith("ADD", m, n, d) }
 
-// SUB is d = n - m.
+// SUB sets d to n - m.
 func (f *Function) SUB(m Scalar, n, d GP) { f.imm12("SUB", m); f.arith("SUB", m, n, d) }
 
-// SUBS is d = n - m, and sets the flags.
+// SUBS sets d to n - m, and sets the flags.
 func (f *Function) SUBS(m Scalar, n, d GP) { f.imm12("SUBS", m); f.arith("SUBS", m, n, d) }
 
-// MUL is d = n * m.
+// MUL sets d to n * m.
 func (f *Function) MUL(m, n, d GP) { f.arith("MUL", m, n, d) }
 
-// MADD is d = a + n*m.
+// MADD sets d to a + n*m.
 func (f *Function) MADD(m, a, n, d GP) {
 	f.add(node{op: "MADD", args: []operand{m, a, n, d}, reads: []*register{m.r, a.r, n.r}, writes: []*register{d.r}})
 }
 
-// AND is d = n & m.
+// AND sets d to n & m.
 func (f *Function) AND(m Scalar, n, d GP) {
 	switch i := m.(type) {
 	case Shifted:
 		f.errorf("AND: shifted register")
 	case Imm:
-		// Any rotated run of ones; no caller needs the other patterns that can be encoded.
+		// A pattern is any rotated sequence of ones; no caller needs the other patterns that can be
+		// encoded.
 		u := uint64(i)
 		if run := u >> bits.TrailingZeros64(u); u == 0 || run&(run+1) != 0 || run == 1<<64-1 {
 			f.errorf("AND: immediate %#x, want one run of ones", u)
@@ -73,16 +75,16 @@ func (f *Function) shift(op string, m Scalar, n, d GP) {
 	f.arith(op, m, n, d)
 }
 
-// LSL is d = n << m.
+// LSL sets d to n << m.
 func (f *Function) LSL(m Scalar, n, d GP) { f.shift("LSL", m, n, d) }
 
-// LSR is d = n >> m, unsigned.
+// LSR sets d to n >> m, unsigned.
 func (f *Function) LSR(m Scalar, n, d GP) { f.shift("LSR", m, n, d) }
 
-// ASR is d = n >> m, signed.
+// ASR sets d to n >> m, signed.
 func (f *Function) ASR(m Scalar, n, d GP) { f.shift("ASR", m, n, d) }
 
-// CMP sets the flags for n compared with m: BLT then means n < m.
+// CMP compares n with m and sets the flags: BLT then branches if n < m.
 func (f *Function) CMP(m Scalar, n GP) {
 	f.imm12("CMP", m)
 	f.add(node{op: "CMP", args: []operand{m, n}, reads: append(scalarReads(m), n.r)})
@@ -91,7 +93,7 @@ func (f *Function) CMP(m Scalar, n GP) {
 // Cond is a condition of the flags.
 type Cond string
 
-// The conditions, for the comparison n with m.
+// These are the conditions for the comparison of n with m.
 const (
 	EQ Cond = "EQ"
 	NE Cond = "NE"
@@ -105,35 +107,35 @@ const (
 	HS Cond = "HS"
 )
 
-// CSEL is d = n if the condition holds, else m.
+// CSEL sets d to n if the condition holds, and otherwise to m.
 func (f *Function) CSEL(c Cond, n, m, d GP) {
 	f.add(node{op: "CSEL", args: []operand{literal(c), n, m, d}, reads: []*register{n.r, m.r}, writes: []*register{d.r}})
 }
 
-// B goes to the label.
+// B branches to the label.
 func (f *Function) B(label string) {
 	f.add(node{op: "B", args: []operand{literal(label)}, target: label, final: true})
 }
 
-// BCond goes to the label if the condition holds.
+// BCond branches to the label if the condition holds.
 func (f *Function) BCond(c Cond, label string) {
 	f.add(node{op: "B" + string(c), args: []operand{literal(label)}, target: label})
 }
 
-// CBZ goes to the label if n is 0.
+// CBZ branches to the label if n is 0.
 func (f *Function) CBZ(n GP, label string) { f.branchOn("CBZ", n, label) }
 
-// CBNZ goes to the label if n is not 0.
+// CBNZ branches to the label if n is not 0.
 func (f *Function) CBNZ(n GP, label string) { f.branchOn("CBNZ", n, label) }
 
 func (f *Function) branchOn(op string, n GP, label string, bit ...operand) {
 	f.add(node{op: op, args: append(bit, n, literal(label)), reads: []*register{n.r}, target: label})
 }
 
-// TBZ goes to the label if bit i of n is 0.
+// TBZ branches to the label if bit i of n is 0.
 func (f *Function) TBZ(i int, n GP, label string) { f.testBit("TBZ", i, n, label) }
 
-// TBNZ goes to the label if bit i of n is 1.
+// TBNZ branches to the label if bit i of n is 1.
 func (f *Function) TBNZ(i int, n GP, label string) { f.testBit("TBNZ", i, n, label) }
 
 func (f *Function) testBit(op string, i int, n GP, label string) {
@@ -143,30 +145,30 @@ func (f *Function) testBit(op string, i int, n GP, label string) {
 	f.branchOn(op, n, label, Imm(i))
 }
 
-// RET returns.
+// RET returns from the function.
 func (f *Function) RET() { f.add(node{op: "RET", final: true}) }
 
-// MOVD is d = n.
+// MOVD sets d to n.
 func (f *Function) MOVD(n, d GP) {
 	f.add(node{op: "MOVD", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.r}, move: n != ZR && d != ZR})
 }
 
-// SCVTFS is lane 0 of d = n as a float, and zeros above.
+// SCVTFS sets lane 0 of d to n as a float, and all bits above to 0.
 func (f *Function) SCVTFS(n GP, d Vec) {
 	f.add(node{op: "SCVTFS", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.r}})
 }
 
-// MOVI is d = n, in one to four instructions.
+// MOVI sets d to n, in one to four instructions.
 func (f *Function) MOVI(n int64, d GP) {
 	f.add(node{op: "MOVD", args: []operand{Imm(n), d}, writes: []*register{d.r}})
 }
 
-// FMOVSToGP is d = the bits of lane 0 of n, zero extended.
+// FMOVSToGP sets d to the bits of lane 0 of n, zero extended.
 func (f *Function) FMOVSToGP(n Vec, d GP) {
 	f.add(node{op: "FMOVS", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.r}})
 }
 
-// FMOVSFromGP is lane 0 of d = the low bits of n, and zeros above.
+// FMOVSFromGP sets lane 0 of d to the low bits of n, and all bits above to 0.
 func (f *Function) FMOVSFromGP(n GP, d Vec) {
 	f.add(node{op: "FMOVS", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.r}})
 }

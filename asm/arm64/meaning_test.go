@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestAllocationKeepsMeaning makes random functions with branches, copies, instructions that
-// overwrite an operand and instructions with two results. It runs each twice in an interpreter: on
-// virtual registers as written, and on the physical registers of the allocated code. Both must
-// store the same. The allocation merges copies and moves constants.
+// TestAllocationKeepsMeaning generates random functions with branches, copies, instructions that
+// overwrite an operand, and instructions with two results. An interpreter runs each function twice:
+// on virtual registers as written, and on the physical registers of the allocated code. Both runs
+// must store the same data. The allocation merges copies and moves constants.
 func TestAllocationKeepsMeaning(t *testing.T) {
 	merged, reloaded := 0, 0
 	for seed := range uint64(400) {
@@ -70,7 +70,8 @@ func randomFunction(f *Function, r *rand.Rand) {
 			case 0:
 				f.VMOV(any(), any())
 			case 1:
-				// A new name for a value, which may or may not outlive the old one.
+				// This is a new name for a value, which may or may not be needed after the old
+				// name.
 				v := f.V()
 				f.VMOV(any(), v)
 				vs[r.IntN(len(vs))] = v
@@ -83,7 +84,7 @@ func randomFunction(f *Function, r *rand.Rand) {
 			case 4:
 				v := f.V()
 				f.VFADD(source().S4(), source().S4(), v.S4())
-				if r.IntN(2) == 0 { // otherwise nothing reads it
+				if r.IntN(2) == 0 { // otherwise no instruction reads it
 					vs[r.IntN(len(vs))] = v
 				}
 			case 5:
@@ -97,7 +98,8 @@ func randomFunction(f *Function, r *rand.Rand) {
 			}
 		}
 		// A name made in this block must not be read in another block that can be reached without
-		// it: continue with the next block, or go back to this block's own start.
+		// this block. So the function continues with the next block, or branches back to this
+		// block's own start.
 		if r.IntN(2) == 0 {
 			f.SUBS(Imm(1), n, n)
 			f.BCond(NE, fmt.Sprintf("block%d", b))
@@ -124,15 +126,15 @@ func (f *Function) loadsConstant(n *node) bool {
 	return n.op == "FMOVQ" && f.pool != nil && slices.Contains(n.reads, f.pool)
 }
 
-// interpret runs nodes and returns what every store stores. A result is a hash of the instruction
-// and its operands. path decides the first branches.
+// interpret runs nodes and returns the data of every store. The result of an instruction is a hash
+// of the instruction and its operands. path decides the first branches.
 func interpret(f *Function, nodes []node, path uint64, place func(*register) int) []uint64 {
 	labels := map[string]int{}
 	for i, n := range nodes {
 		labels[n.label] = i
 	}
 	values := map[int]uint64{}
-	if count(nodes, f.loadsConstant) == 0 { // as written, constants need no load
+	if count(nodes, f.loadsConstant) == 0 { // before allocation, constants need no load
 		for _, r := range f.consts {
 			values[place(r)] = hash("constant", uint64(r.constant[0]))
 		}

@@ -1,9 +1,9 @@
 package arm64
 
-// Loads and stores.
+// This file has loads and stores.
 
-// memory checks an offset and returns the registers that m reads and writes. An access takes size
-// bytes. Offsets of one instruction range from -256 to 255, and in multiples of size up to
+// memory checks an offset and returns the registers that m reads and writes. An access has size
+// bytes. Offsets that one instruction can have are -256 to 255, and multiples of size up to
 // 4095*size.
 func (f *Function) memory(op string, m Mem, size int) (reads, writes []*register) {
 	unscaled := m.disp >= -256 && m.disp <= 255
@@ -31,34 +31,34 @@ func (f *Function) store(op string, s operand, sr *register, m Mem, size int) {
 	f.add(node{op: op + m.suffix(), args: []operand{s, m}, reads: append(reads, sr), writes: writes})
 }
 
-// MOVDLoad is d = 64 bits of memory.
+// MOVDLoad sets d to 64 bits of memory.
 func (f *Function) MOVDLoad(m Mem, d GP) { f.load("MOVD", m, 8, d, d.r) }
 
-// MOVDStore is 64 bits of memory = s.
+// MOVDStore stores the 64 bits of s.
 func (f *Function) MOVDStore(s GP, m Mem) { f.store("MOVD", s, s.r, m, 8) }
 
-// MOVHULoad is d = 16 bits of memory, and zeros above.
+// MOVHULoad sets d to 16 bits of memory, and all bits above to 0.
 func (f *Function) MOVHULoad(m Mem, d GP) { f.load("MOVHU", m, 2, d, d.r) }
 
-// MOVBLoad is d = 8 bits of memory, sign extended.
+// MOVBLoad sets d to 8 bits of memory, sign extended.
 func (f *Function) MOVBLoad(m Mem, d GP) { f.load("MOVB", m, 1, d, d.r) }
 
-// FMOVQ is d = 128 bits of memory.
+// FMOVQ sets d to 128 bits of memory.
 func (f *Function) FMOVQ(m Mem, d Vec) { f.load("FMOVQ", m, 16, d, d.r) }
 
-// FMOVD is d = 64 bits of memory, and zeros above.
+// FMOVD sets d to 64 bits of memory, and all bits above to 0.
 func (f *Function) FMOVD(m Mem, d Vec) { f.load("FMOVD", m, 8, d, d.r) }
 
-// FMOVS is d = 32 bits of memory, and zeros above.
+// FMOVS sets d to 32 bits of memory, and all bits above to 0.
 func (f *Function) FMOVS(m Mem, d Vec) { f.load("FMOVS", m, 4, d, d.r) }
 
-// FMOVQStore is 128 bits of memory = s.
+// FMOVQStore stores the 128 bits of s.
 func (f *Function) FMOVQStore(s Vec, m Mem) { f.store("FMOVQ", s, s.r, m, 16) }
 
-// FMOVDStore is 64 bits of memory = the low half of s.
+// FMOVDStore stores the low 64 bits of s.
 func (f *Function) FMOVDStore(s Vec, m Mem) { f.store("FMOVD", s, s.r, m, 8) }
 
-// FMOVSStore is 32 bits of memory = lane 0 of s.
+// FMOVSStore stores lane 0 of s, 32 bits.
 func (f *Function) FMOVSStore(s Vec, m Mem) { f.store("FMOVS", s, s.r, m, 4) }
 
 func (f *Function) pairOffset(op string, m Mem) {
@@ -67,7 +67,7 @@ func (f *Function) pairOffset(op string, m Mem) {
 	}
 }
 
-// FLDPQ is a, b = two times 128 bits of consecutive memory.
+// FLDPQ sets a and b to two times 128 bits of consecutive memory.
 func (f *Function) FLDPQ(m Mem, a, b Vec) {
 	f.pairOffset("FLDPQ", m)
 	if a == b {
@@ -77,7 +77,7 @@ func (f *Function) FLDPQ(m Mem, a, b Vec) {
 	f.add(node{op: "FLDPQ" + m.suffix(), args: []operand{m, pair{a, b}}, reads: reads, writes: append(writes, a.r, b.r)})
 }
 
-// FSTPQ is two times 128 bits of consecutive memory = a, b.
+// FSTPQ stores a and b, two times 128 bits, in consecutive memory.
 func (f *Function) FSTPQ(a, b Vec, m Mem) {
 	f.pairOffset("FSTPQ", m)
 	reads, writes := m.registers()
@@ -92,18 +92,18 @@ func (f *Function) plain(op string, m Mem) []*register {
 	return []*register{m.base.r}
 }
 
-// VLD1R is every lane of d = one element of memory.
+// VLD1R sets every lane of d to one element of memory.
 func (f *Function) VLD1R(m Mem, d Arranged) {
 	f.add(node{op: "VLD1R", args: []operand{m, list{d}}, reads: f.plain("VLD1R", m), writes: []*register{d.v.r}})
 }
 
-// VLD1Lane is one lane of d = memory; the other lanes keep their values.
+// VLD1Lane loads one lane of d; the other lanes keep their values.
 func (f *Function) VLD1Lane(m Mem, d Element) {
 	f.lane("VLD1", d)
 	f.add(node{op: "VLD1", args: []operand{m, d}, reads: append(f.plain("VLD1", m), d.v.r), writes: []*register{d.v.r}})
 }
 
-// VST1Lane is memory = one lane of s.
+// VST1Lane stores one lane of s.
 func (f *Function) VST1Lane(s Element, m Mem) {
 	f.lane("VST1", s)
 	f.add(node{op: "VST1", args: []operand{s, m}, reads: append(f.plain("VST1", m), s.v.r)})

@@ -29,13 +29,13 @@ type register struct {
 	id       int // index in fn.regs
 	fn       *Function
 	made     string     // line of the generator
-	constant *[4]uint32 // see Function.Const
+	constant *[4]uint32 // the words of a constant; see Function.Const
 	fixed    bool       // physical is set at creation, see Function.TablePair
-	merged   *register  // shares its number with this one; set by the allocator
+	merged   *register  // the register whose number it shares; set by the allocator
 	physical int        // set by the allocator
 }
 
-// zeroRegister is the physical number that reads as zero.
+// zeroRegister is the number of the register that reads as zero.
 const zeroRegister = 31
 
 // GP is a 64-bit general register.
@@ -57,10 +57,10 @@ type Vec struct{ r *register }
 
 func (v Vec) text() string { return fmt.Sprintf("F%d", v.r.physical) }
 
-// Arrangement is how a vector instruction divides a register into lanes.
+// Arrangement is the way in which a vector instruction divides a register into lanes.
 type Arrangement uint8
 
-// The arrangements, in Go's spelling: the size of a lane, and their number.
+// These are the arrangements, in Go's spelling: the size of a lane, and the number of lanes.
 const (
 	B8 Arrangement = iota
 	B16
@@ -75,7 +75,7 @@ const (
 var arrangements = [...]struct {
 	name, gnu string
 	lane      byte
-	bits      int // of a lane
+	bits      int // the size of a lane
 	lanes     int
 }{
 	B8:  {"B8", "8b", 'B', 8, 8},
@@ -130,10 +130,10 @@ func (v Vec) S(i int) Element { return Element{v, 'S', i} }
 // D returns 64-bit lane i of v.
 func (v Vec) D(i int) Element { return Element{v, 'D', i} }
 
-// elementBits has the size of a lane by its letter.
+// elementBits holds the size of a lane by its letter.
 var elementBits = map[byte]int{'B': 8, 'H': 16, 'S': 32, 'D': 64}
 
-// VecOperand is an Arranged, or an Element standing for every lane.
+// VecOperand is an Arranged, or an Element that is used for every lane.
 type VecOperand interface {
 	operand
 	vec() Vec
@@ -205,7 +205,7 @@ func (m Mem) suffix() string {
 	return ""
 }
 
-// operand is anything printed as an operand.
+// operand is anything that is printed as an operand.
 type operand interface{ text() string }
 
 // literal is text that needs no registers.
@@ -223,7 +223,7 @@ type list struct{ a Arranged }
 
 func (l list) text() string { return "[" + l.a.text() + "]" }
 
-// lane0 prints as V0: lane 0, as the result of an instruction across lanes.
+// lane0 prints as V0. It is lane 0, the result of an instruction across lanes.
 type lane0 struct{ v Vec }
 
 func (s lane0) text() string { return fmt.Sprintf("V%d", s.v.r.physical) }

@@ -2,9 +2,10 @@ package arm64
 
 import "slices"
 
-// Instructions on vectors that Go's assembler knows; words.go has those that it lacks.
+// This file has the instructions on vectors that Go's assembler knows. words.go has those that it
+// lacks.
 
-// VDUP is every lane of d = one lane of n.
+// VDUP sets every lane of d to one lane of n.
 func (f *Function) VDUP(n Element, d Arranged) {
 	f.lane("VDUP", n)
 	if arrangements[d.arr].lane != n.size {
@@ -13,17 +14,17 @@ func (f *Function) VDUP(n Element, d Arranged) {
 	f.add(node{op: "VDUP", args: []operand{n, d}, reads: []*register{n.v.r}, writes: []*register{d.v.r}})
 }
 
-// VDUPGP is every lane of d = the low bits of n.
+// VDUPGP sets every lane of d to the low bits of n.
 func (f *Function) VDUPGP(n GP, d Arranged) {
 	f.add(node{op: "VDUP", args: []operand{n, d}, reads: []*register{n.r}, writes: []*register{d.v.r}})
 }
 
-// VMOV is d = n.
+// VMOV sets d to n.
 func (f *Function) VMOV(n, d Vec) {
 	f.add(node{op: "VMOV", args: []operand{n.B16(), d.B16()}, reads: []*register{n.r}, writes: []*register{d.r}, move: true})
 }
 
-// VMOVI is every byte of d = i.
+// VMOVI sets every byte of d to i.
 func (f *Function) VMOVI(i int, d Arranged) {
 	if i < 0 || i > 255 || d.arr != B16 && d.arr != B8 {
 		f.errorf("VMOVI: %d into %s, want 0 to 255 into B8 or B16", i, d.arr)
@@ -37,7 +38,7 @@ var (
 	floats    = []Arrangement{S2, S4, D2}
 )
 
-// vec appends a native vector instruction whose operands have one arrangement.
+// vec appends a native vector instruction whose operands have the same arrangement.
 func (f *Function) vec(op string, allowed []Arrangement, from []Arranged, d Arranged, readsDst bool, first ...operand) {
 	n := node{op: op, args: first, writes: []*register{d.v.r}}
 	for _, a := range append(slices.Clone(from), d) {
@@ -56,10 +57,10 @@ func (f *Function) vec(op string, allowed []Arrangement, from []Arranged, d Arra
 	f.add(n)
 }
 
-// VFMLA is d += n * m, rounded once; m may be one lane.
+// VFMLA adds n * m to d, rounded once. m may be one lane.
 func (f *Function) VFMLA(m VecOperand, n, d Arranged) { f.multiplyAdd("VFMLA", m, n, d) }
 
-// VFMLS is d -= n * m, rounded once; m may be one lane.
+// VFMLS subtracts n * m from d, rounded once. m may be one lane.
 func (f *Function) VFMLS(m VecOperand, n, d Arranged) { f.multiplyAdd("VFMLS", m, n, d) }
 
 func (f *Function) multiplyAdd(op string, m VecOperand, n, d Arranged) {
@@ -70,37 +71,37 @@ func (f *Function) multiplyAdd(op string, m VecOperand, n, d Arranged) {
 	f.vec(op, floats, []Arranged{m.(Arranged), n}, d, true)
 }
 
-// VADD is d = n + m on integers.
+// VADD sets d to n + m, as integers.
 func (f *Function) VADD(m, n, d Arranged) { f.vec("VADD", integers, []Arranged{m, n}, d, false) }
 
-// VADDP is the sums of the adjacent pairs of n, then of m, on integers.
+// VADDP sets d to the sums of the adjacent pairs of n, and then of m, as integers.
 func (f *Function) VADDP(m, n, d Arranged) { f.vec("VADDP", integers, []Arranged{m, n}, d, false) }
 
-// VSUB is d = n - m on integers.
+// VSUB sets d to n - m, as integers.
 func (f *Function) VSUB(m, n, d Arranged) { f.vec("VSUB", integers, []Arranged{m, n}, d, false) }
 
-// VAND is d = n & m.
+// VAND sets d to n & m.
 func (f *Function) VAND(m, n, d Arranged) { f.vec("VAND", bytesOnly, []Arranged{m, n}, d, false) }
 
-// VORR is d = n | m.
+// VORR sets d to n | m.
 func (f *Function) VORR(m, n, d Arranged) { f.vec("VORR", bytesOnly, []Arranged{m, n}, d, false) }
 
-// VEOR is d = n ^ m. To clear a register use VMOVI, which reads nothing.
+// VEOR sets d to n ^ m. To clear a register use VMOVI, which reads nothing.
 func (f *Function) VEOR(m, n, d Arranged) { f.vec("VEOR", bytesOnly, []Arranged{m, n}, d, false) }
 
-// VCNT is d = the number of set bits in each byte of n.
+// VCNT sets d to the number of set bits in each byte of n.
 func (f *Function) VCNT(n, d Arranged) { f.vec("VCNT", bytesOnly, []Arranged{n}, d, false) }
 
-// VBSL is d = n where the bits of d are 1, else m.
+// VBSL sets the bits of d that are 1 to those of n, and the other bits to those of m.
 func (f *Function) VBSL(m, n, d Arranged) { f.vec("VBSL", bytesOnly, []Arranged{m, n}, d, true) }
 
-// VBIT is d = n where the bits of m are 1; the other bits of d keep their values.
+// VBIT sets the bits of d where m has ones to those of n; the other bits of d keep their values.
 func (f *Function) VBIT(m, n, d Arranged) { f.vec("VBIT", bytesOnly, []Arranged{m, n}, d, true) }
 
-// VBIF is d = n where the bits of m are 0; the other bits of d keep their values.
+// VBIF sets the bits of d where m has zeros to those of n; the other bits of d keep their values.
 func (f *Function) VBIF(m, n, d Arranged) { f.vec("VBIF", bytesOnly, []Arranged{m, n}, d, true) }
 
-// VEXT is 16 (or 8) bytes of n followed by m, from byte i on.
+// VEXT sets d to 16 (or 8) bytes of n followed by m, from byte i on.
 func (f *Function) VEXT(i int, m, n, d Arranged) {
 	if i < 0 || i >= arrangements[d.arr].lanes {
 		f.errorf("VEXT: from byte %d of %s", i, d.arr)
@@ -113,7 +114,7 @@ type tableOf struct{ v Vec }
 
 func (t tableOf) text() string { return "[" + t.v.B16().text() + "]" }
 
-// VTBL is d = the bytes of table at the indices in n, and 0 where an index is out of range.
+// VTBL sets d to the bytes of table at the indices in n, and 0 where an index is out of range.
 func (f *Function) VTBL(n Arranged, table Vec, d Arranged) {
 	if n.arr != B16 || d.arr != B16 {
 		f.errorf("VTBL: from %s to %s, want B16", n.arr, d.arr)
@@ -126,7 +127,7 @@ type pairOf struct{ a, b Vec }
 
 func (t pairOf) text() string { return "[" + t.a.B16().text() + ", " + t.b.B16().text() + "]" }
 
-// VTBL2 is VTBL for a table of 32 bytes in a and b, which are a TablePair.
+// VTBL2 does the same as VTBL, for a table of 32 bytes in a and b, which are a TablePair.
 func (f *Function) VTBL2(n Arranged, a, b Vec, d Arranged) {
 	if n.arr != B16 || d.arr != B16 {
 		f.errorf("VTBL: from %s to %s, want B16", n.arr, d.arr)
@@ -137,13 +138,13 @@ func (f *Function) VTBL2(n Arranged, a, b Vec, d Arranged) {
 	f.add(node{op: "VTBL", args: []operand{n, pairOf{a, b}, d}, reads: []*register{n.v.r, a.r, b.r}, writes: []*register{d.v.r}})
 }
 
-// VZIP1 is d = the lower halves of n and m, lane by lane in turn.
+// VZIP1 sets d to the lanes of the lower halves of n and m, alternating.
 func (f *Function) VZIP1(m, n, d Arranged) { f.vec("VZIP1", integers, []Arranged{m, n}, d, false) }
 
-// VZIP2 is d = the upper halves of n and m, lane by lane in turn.
+// VZIP2 sets d to the lanes of the upper halves of n and m, alternating.
 func (f *Function) VZIP2(m, n, d Arranged) { f.vec("VZIP2", integers, []Arranged{m, n}, d, false) }
 
-// VSHL is d = n << i on integers.
+// VSHL sets d to n << i, as integers.
 func (f *Function) VSHL(i int, n, d Arranged) {
 	if top := arrangements[d.arr].bits - 1; i < 0 || i > top {
 		f.errorf("VSHL: shift by %d, want 0 to %d", i, top)
@@ -151,7 +152,7 @@ func (f *Function) VSHL(i int, n, d Arranged) {
 	f.vec("VSHL", integers, []Arranged{n}, d, false, Imm(i))
 }
 
-// VUSHR is d = n >> i, unsigned.
+// VUSHR sets d to n >> i, unsigned.
 func (f *Function) VUSHR(i int, n, d Arranged) {
 	if top := arrangements[d.arr].bits; i < 1 || i > top {
 		f.errorf("VUSHR: shift by %d, want 1 to %d", i, top)

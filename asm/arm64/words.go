@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// form is a shape of operands. It determines where their fields are.
+// form is a combination of operands. It determines the positions of their fields.
 type form uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	dotElement             // op vd.T, vn.S, vm.4b[lane]
 )
 
-// fields returns the bits of a form that its operands fill in.
+// fields returns the bits of a form that its operands fill.
 func (f form) fields() uint32 {
 	const d, n, m = 0x1f, 0x1f << 5, 0x1f << 16
 	switch f {
@@ -37,17 +37,17 @@ func (f form) fields() uint32 {
 
 // word is an instruction that Go 1.26's assembler lacks.
 type word struct {
-	op   string // the spelling of Go's assembler, or the one it would have
+	op   string // the name in Go's assembler, or the name that it would have there
 	form form
 	arr  Arrangement
-	base uint32 // with zeros in the fields
+	base uint32 // the word, with zeros in the fields
 	gnu  string
-	// go127 reports that Go 1.27's assembler has it.
+	// go127 says that Go 1.27's assembler has the instruction.
 	go127 bool
 	// from is the arrangement S of the operands that are only read, if it differs.
 	from Arrangement
-	// extension is the architecture extension that has the instruction, if not all processors do;
-	// the decoder does not know such instructions.
+	// extension is the architecture extension with the instruction, if not all processors have it.
+	// The decoder does not know such instructions.
 	extension string
 }
 
@@ -191,7 +191,7 @@ func (f *Function) word(op string, form form, readsDst bool, from []VecOperand, 
 
 // asWord returns the instruction and its GNU syntax, after register allocation.
 func (n *node) asWord() (code uint32, gnu string) {
-	var number []int // m, n, d; from n on if there is no m
+	var number []int // m, n and d, or n and d if there is no m
 	for _, o := range n.args {
 		switch o := o.(type) {
 		case VecOperand:
@@ -213,13 +213,13 @@ func (f *Function) word3(op string, m, n, d Arranged) {
 
 func (f *Function) word2(op string, n, d Arranged) { f.word(op, two, false, []VecOperand{n}, d, 0) }
 
-// VFADD is d = n + m.
+// VFADD sets d to n + m.
 func (f *Function) VFADD(m, n, d Arranged) { f.word3("VFADD", m, n, d) }
 
-// VFSUB is d = n - m.
+// VFSUB sets d to n - m.
 func (f *Function) VFSUB(m, n, d Arranged) { f.word3("VFSUB", m, n, d) }
 
-// VFMUL is d = n * m; m may be one lane.
+// VFMUL sets d to n * m; m may be one lane.
 func (f *Function) VFMUL(m VecOperand, n, d Arranged) {
 	if e, ok := m.(Element); ok {
 		f.word("VFMUL", byElement, false, []VecOperand{e, n}, d, 0)
@@ -228,83 +228,83 @@ func (f *Function) VFMUL(m VecOperand, n, d Arranged) {
 	f.word3("VFMUL", m.(Arranged), n, d)
 }
 
-// VFDIV is d = n / m.
+// VFDIV sets d to n / m.
 func (f *Function) VFDIV(m, n, d Arranged) { f.word3("VFDIV", m, n, d) }
 
-// VFMAX is d = max(n, m), and NaN if either is.
+// VFMAX sets d to max(n, m), or to NaN if n or m is NaN.
 func (f *Function) VFMAX(m, n, d Arranged) { f.word3("VFMAX", m, n, d) }
 
-// VFMIN is d = min(n, m), and NaN if either is.
+// VFMIN sets d to min(n, m), or to NaN if n or m is NaN.
 func (f *Function) VFMIN(m, n, d Arranged) { f.word3("VFMIN", m, n, d) }
 
-// VFMAXNM is d = max(n, m), and the number if only one is NaN.
+// VFMAXNM sets d to max(n, m), or to the number if only one is NaN.
 func (f *Function) VFMAXNM(m, n, d Arranged) { f.word3("VFMAXNM", m, n, d) }
 
-// VFMINNM is d = min(n, m), and the number if only one is NaN.
+// VFMINNM sets d to min(n, m), or to the number if only one is NaN.
 func (f *Function) VFMINNM(m, n, d Arranged) { f.word3("VFMINNM", m, n, d) }
 
-// VFADDP is the sums of the adjacent pairs of n, then of m.
+// VFADDP sets d to the sums of the adjacent pairs of n, and then of m.
 func (f *Function) VFADDP(m, n, d Arranged) { f.word3("VFADDP", m, n, d) }
 
-// VFMAXP is the maxima of the adjacent pairs of n, then of m.
+// VFMAXP sets d to the maxima of the adjacent pairs of n, and then of m.
 func (f *Function) VFMAXP(m, n, d Arranged) { f.word3("VFMAXP", m, n, d) }
 
-// VFMINP is the minima of the adjacent pairs of n, then of m.
+// VFMINP sets d to the minima of the adjacent pairs of n, and then of m.
 func (f *Function) VFMINP(m, n, d Arranged) { f.word3("VFMINP", m, n, d) }
 
-// VFCMEQ is all ones where n == m, else zeros.
+// VFCMEQ sets the bits of a lane of d to ones if n == m, and otherwise to zeros.
 func (f *Function) VFCMEQ(m, n, d Arranged) { f.word3("VFCMEQ", m, n, d) }
 
-// VFCMGE is all ones where n >= m, else zeros.
+// VFCMGE sets the bits of a lane of d to ones if n >= m, and otherwise to zeros.
 func (f *Function) VFCMGE(m, n, d Arranged) { f.word3("VFCMGE", m, n, d) }
 
-// VFCMGT is all ones where n > m, else zeros.
+// VFCMGT sets the bits of a lane of d to ones if n > m, and otherwise to zeros.
 func (f *Function) VFCMGT(m, n, d Arranged) { f.word3("VFCMGT", m, n, d) }
 
-// VBIC is d = n &^ m.
+// VBIC sets d to n &^ m.
 func (f *Function) VBIC(m, n, d Arranged) { f.word3("VBIC", m, n, d) }
 
-// VFABS is d = |n|.
+// VFABS sets d to |n|.
 func (f *Function) VFABS(n, d Arranged) { f.word2("VFABS", n, d) }
 
-// VFNEG is d = -n.
+// VFNEG sets d to -n.
 func (f *Function) VFNEG(n, d Arranged) { f.word2("VFNEG", n, d) }
 
-// VFSQRT is d = sqrt(n).
+// VFSQRT sets d to sqrt(n).
 func (f *Function) VFSQRT(n, d Arranged) { f.word2("VFSQRT", n, d) }
 
-// VFRINTN is n rounded to an integer, ties to even.
+// VFRINTN sets d to n rounded to an integer, ties to even.
 func (f *Function) VFRINTN(n, d Arranged) { f.word2("VFRINTN", n, d) }
 
-// VFRINTM is n rounded down to an integer.
+// VFRINTM sets d to n rounded down to an integer.
 func (f *Function) VFRINTM(n, d Arranged) { f.word2("VFRINTM", n, d) }
 
-// VFCVTZS is n as an int32, truncated.
+// VFCVTZS sets d to n as an int32, truncated.
 func (f *Function) VFCVTZS(n, d Arranged) { f.word2("VFCVTZS", n, d) }
 
-// VFCVTNS is n as an int32, rounded, ties to even.
+// VFCVTNS sets d to n as an int32, rounded, ties to even.
 func (f *Function) VFCVTNS(n, d Arranged) { f.word2("VFCVTNS", n, d) }
 
-// VSCVTF is d = n, an int32, as a float.
+// VSCVTF sets d to n, an int32, as a float.
 func (f *Function) VSCVTF(n, d Arranged) { f.word2("VSCVTF", n, d) }
 
-// VNOT is d = ^n.
+// VNOT sets d to ^n.
 func (f *Function) VNOT(n, d Arranged) { f.word2("VNOT", n, d) }
 
-// VFMAXV is lane 0 of d = the maximum of all lanes of n, NaN if any is.
+// VFMAXV sets lane 0 of d to the maximum of all lanes of n, or to NaN if any lane is NaN.
 func (f *Function) VFMAXV(n Arranged, d Vec) {
 	f.word("VFMAXV", across, false, []VecOperand{n}, d.As(n.arr), 0)
 }
 
-// VFMINV is lane 0 of d = the minimum of all lanes of n, NaN if any is.
+// VFMINV sets lane 0 of d to the minimum of all lanes of n, or to NaN if any lane is NaN.
 func (f *Function) VFMINV(n Arranged, d Vec) {
 	f.word("VFMINV", across, false, []VecOperand{n}, d.As(n.arr), 0)
 }
 
-// VFCVTL is d = the four floats of 16 bits in n, which is H4, as floats of 32 bits.
+// VFCVTL sets d to the four floats of 16 bits in n, which is H4, as floats of 32 bits.
 func (f *Function) VFCVTL(n, d Arranged) { f.word("VFCVTL", convert, false, []VecOperand{n}, d, 0) }
 
-// VSSHR is d = n >> i, signed.
+// VSSHR sets d to n >> i, signed.
 func (f *Function) VSSHR(i int, n, d Arranged) {
 	if top := arrangements[n.arr].bits; i < 1 || i > top {
 		f.errorf("VSSHR: shift by %d, want 1 to %d", i, top)
@@ -313,39 +313,41 @@ func (f *Function) VSSHR(i int, n, d Arranged) {
 	f.word("VSSHR", shiftRight, false, []VecOperand{n}, d, i)
 }
 
-// VXTN is the lower half of each lane of n, in the lower half of d.
+// VXTN sets the lower half of d to the lower half of each lane of n.
 func (f *Function) VXTN(n, d Arranged) { f.word("VXTN", convert, false, []VecOperand{n}, d, 0) }
 
-// VSMULL is d = n * m, of the lower eight bytes, in 16 bits; VSMULL2 of the upper eight.
+// VSMULL sets d to the products of the lower eight bytes of n and m, in 16 bits.
 func (f *Function) VSMULL(m, n, d Arranged) {
 	f.word("VSMULL", widening, false, []VecOperand{m, n}, d, 0)
 }
 
-// VSMULL2 is VSMULL for the upper eight bytes.
+// VSMULL2 does the same as VSMULL, for the upper eight bytes.
 func (f *Function) VSMULL2(m, n, d Arranged) {
 	f.word("VSMULL2", widening, false, []VecOperand{m, n}, d, 0)
 }
 
-// VSMLAL is d += n * m, of the lower eight bytes, in 16 bits, or of the lower four words of 16
-// bits, in 32.
+// VSMLAL adds to d the products of the lower eight bytes of n and m, in 16 bits, or of the lower
+// four words of 16 bits, in 32 bits.
 func (f *Function) VSMLAL(m, n, d Arranged) {
 	f.word("VSMLAL", widening, true, []VecOperand{m, n}, d, 0)
 }
 
-// VSMLAL2 is VSMLAL for the upper eight bytes, or four words.
+// VSMLAL2 does the same as VSMLAL, for the upper eight bytes or four words.
 func (f *Function) VSMLAL2(m, n, d Arranged) {
 	f.word("VSMLAL2", widening, true, []VecOperand{m, n}, d, 0)
 }
 
-// VSADALP adds to each 32-bit lane of d a pair of 16-bit lanes of n.
+// VSADALP adds a pair of 16-bit lanes of n to each 32-bit lane of d.
 func (f *Function) VSADALP(n, d Arranged) { f.word("VSADALP", convert, true, []VecOperand{n}, d, 0) }
 
-// VSDOT adds to each 32-bit lane of d the products of four bytes of n and of those of a lane of m.
+// VSDOT adds to each 32-bit lane of d the products of four bytes of n and the four bytes of a lane
+// of m.
 func (f *Function) VSDOT(m Element, n, d Arranged) {
 	f.word("VSDOT", dotElement, true, []VecOperand{m, n}, d, 0)
 }
 
-// VSMMLA adds to the four 32-bit lanes of d, as a 2x2 matrix, n*m^T, two rows of eight bytes each.
+// VSMMLA adds n*m^T to the four 32-bit lanes of d, which are a 2x2 matrix. n and m have two rows of
+// eight bytes.
 func (f *Function) VSMMLA(m, n, d Arranged) {
 	f.word("VSMMLA", widening, true, []VecOperand{m, n}, d, 0)
 }

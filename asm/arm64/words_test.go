@@ -28,8 +28,8 @@ type sample struct {
 func (s sample) encode() uint32 { return s.w.encode(s.d, s.n, s.m, s.imm) }
 func (s sample) text() string   { return s.w.text(s.d, s.n, s.m, s.imm) }
 
-// samples covers every row: each register field at both ends and with unlike values, every lane,
-// and every shift.
+// samples covers every row: each register field with both extreme values and with different values,
+// every lane, and every shift.
 func samples(w *word) []sample {
 	immediates := []int{0}
 	switch w.form {
@@ -50,7 +50,7 @@ func samples(w *word) []sample {
 	return list
 }
 
-// checkWord compares a word with its text through an independent decoder.
+// checkWord decodes a word with an independent decoder, and compares the result with the text.
 func checkWord(code uint32, text string) error {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], code)
@@ -81,8 +81,8 @@ func TestWordTable(t *testing.T) {
 	}
 }
 
-// golden returns the words that GNU as made, by their text. The decoder does not know instructions
-// of extensions.
+// golden returns GNU as's words, by their text. The decoder does not know instructions of
+// extensions.
 func golden(t *testing.T) map[string]uint32 {
 	want := map[string]uint32{}
 	b, err := os.ReadFile(goldenWords)
@@ -100,7 +100,7 @@ func golden(t *testing.T) map[string]uint32 {
 	return want
 }
 
-// A wrong bit anywhere in a row must not pass TestWordTable.
+// TestWordTableCatchesEveryBit: a wrong bit anywhere in a row must not pass TestWordTable.
 func TestWordTableCatchesEveryBit(t *testing.T) {
 	flips := 0
 	known := golden(t)
@@ -133,14 +133,14 @@ func TestWordTableCatchesEveryBit(t *testing.T) {
 	}
 }
 
-// TestWordsGolden compares the table with words that GNU as made.
+// TestWordsGolden compares the table with GNU as's words.
 func TestWordsGolden(t *testing.T) {
 	want := golden(t)
 	n := 0
 	for i := range words {
 		for _, s := range samples(&words[i]) {
 			if code, ok := want[s.text()]; !ok || code != s.encode() {
-				t.Errorf("%s: table makes %08x, golden %08x (present: %v)", s.text(), s.encode(), code, ok)
+				t.Errorf("%s: the table has %08x, GNU as %08x (known: %v)", s.text(), s.encode(), code, ok)
 			}
 			n++
 		}
@@ -150,7 +150,7 @@ func TestWordsGolden(t *testing.T) {
 	}
 }
 
-// TestWordsGNUAs has GNU as assemble the table's samples, and every word of the committed files
+// TestWordsGNUAs assembles, with GNU as, the table's samples, and every word of the committed files
 // from its comment. Without GNU as it is skipped, unless AVOFORMER_REQUIRE_AS is set.
 func TestWordsGNUAs(t *testing.T) {
 	as, err := exec.LookPath("aarch64-linux-gnu-as")
@@ -283,8 +283,8 @@ func TestCommittedWords(t *testing.T) {
 	t.Logf("%d words decoded", len(list))
 }
 
-// The committed assembly does not touch the reserved registers, and its functions are leaves
-// without a frame. The rule does not use the allocator.
+// TestCommittedRegisters: the committed assembly does not use the reserved registers, and its
+// functions are leaves without a frame. The test does not use the allocator.
 func TestCommittedRegisters(t *testing.T) {
 	files, err := filepath.Glob("../../kernels/internal/simd/*_arm64.s")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/asm/arch"
 )
 
-// Methods that a backend need not write.
+// This file has methods that a backend need not implement.
 
 // One is the number 1.
 const One = Const(0x3f800000)
@@ -93,7 +93,8 @@ func (b Base) Spread(v V) V           { return v }
 // part then adds to an exponent, and its eighths to a mantissa.
 const StepShift = 20
 
-// StepWords returns the table of powers of two, minus what the shift by StepShift adds to each.
+// StepWords returns the table of powers of two, minus the numbers that the shift by StepShift adds
+// to the entries.
 func StepWords(steps [8]float32) (words [8]uint32) {
 	for i, s := range steps {
 		words[i] = math.Float32bits(s) - uint32(i)<<StepShift

@@ -1,6 +1,6 @@
 package vec
 
-// The vocabulary of products, whose sums are tiles of C in registers.
+// This file has the vocabulary of products, whose sums are tiles of C in registers.
 
 // Tiler is a Machine with the vocabulary of products.
 type Tiler interface {
@@ -10,8 +10,9 @@ type Tiler interface {
 	// register, or in the frame if registers are few.
 	KeepInt(param string) Kept
 	KeepPtr(param string) Kept
-	// Leading returns access to a parameter that is a distance of rows: the function returns it in
-	// a register, which holds it throughout if there are enough. The caller must not write to it.
+	// Leading returns access to a parameter that is a distance of rows. The function returns it in
+	// a register, which holds it throughout if there are enough registers. The caller must not
+	// write to the register.
 	Leading(param string) func() Int
 
 	// Rows returns the next n rows at the kept address, ld elements of size bytes apart. Lanes
@@ -21,15 +22,15 @@ type Tiler interface {
 	Lanes(rows Kept, ld func() Int, size, n int) Lanes
 	// Column returns the n lanes at p, one for each of n rows.
 	Column(p Ptr, n int) Column
-	// Beside returns the address n bytes after p. Use it before p changes: on some machines it
-	// follows p.
+	// Beside returns the address n bytes after p. Use it before p changes: on some machines the
+	// result depends on p.
 	Beside(p Ptr, n Int) Ptr
 
-	// MultiplyTo is n *= k, in place, for a power of two.
+	// MultiplyTo multiplies n by k in place. k is a power of two.
 	MultiplyTo(n Int, k int)
 	// Number returns k in a register.
 	Number(k int) Int
-	// TakeAtMost returns the lesser of k and most, and subtracts it from k.
+	// TakeAtMost returns the smaller of k and most, and subtracts it from k.
 	TakeAtMost(k, most Int) Int
 	// CountDown subtracts k from n, and branches if the result compares with 0 as c says.
 	CountDown(n Int, k int, c Cond, label string)
@@ -39,7 +40,7 @@ type Tiler interface {
 	BranchUnlessZero(n Int, label string)
 	BranchIfParam(param string, zero bool, label string)
 
-	// Undefine lets vectors hold anything, although instructions that follow read them.
+	// Undefine makes the contents of vectors arbitrary, although later instructions read them.
 	Undefine(vs ...V)
 
 	// After returns the address off bytes after p, and CopyPtrTo overwrites dst with src.
@@ -52,20 +53,20 @@ type Tiler interface {
 	StoreTwo(p Ptr, off int, a, b V)
 	LoadTo(dst V, p Ptr, off int)
 	LoadLanes(p Ptr, n int) V
-	// AddLoad is acc += the vector at p + off.
+	// AddLoad adds the vector at p + off to acc.
 	AddLoad(acc V, p Ptr, off int)
-	// MulLane is l*b, MulLaneTo acc *= l, and FMALane acc += l*b.
+	// MulLane returns l*b, MulLaneTo multiplies acc by l, and FMALane adds l*b to acc.
 	MulLane(l Lane, b V) V
 	MulLaneTo(acc V, l Lane)
 	FMALane(acc V, l Lane, b V)
 
-	// The operations below take lanes as integers of 32 bits, which wrap around.
+	// The operations below treat lanes as integers of 32 bits, which wrap around.
 
 	// SpreadInt loads the integer at p + off into every lane.
 	SpreadInt(p Ptr, off int) V
 	// IntToFloat converts integers to floats in place.
 	IntToFloat(v V)
-	// LoadUint8 is LoadInt8 for unsigned bytes.
+	// LoadUint8 does the same as LoadInt8 for unsigned bytes.
 	LoadUint8(p Ptr, off int) V
 	// ShiftRight shifts zeros in. ShiftRightTo works in place and shifts the sign in.
 	ShiftRight(v V, bits int) V
@@ -113,11 +114,11 @@ type Rows interface {
 
 // Lanes is a number of rows whose lanes are used one after the other.
 type Lanes interface {
-	// Begin begins with the next row. It may move the kept address past the row. Passed, after all
+	// Begin starts the next row. It may move the kept address past the row. Passed, after all
 	// rows, makes sure of that: h is their number.
 	Begin()
 	Passed(h Int)
-	// Take makes the first n rows those that Load and Next are for; it emits nothing.
+	// Take makes Load and Next apply to the first n rows. It emits no instruction.
 	Take(n int)
 	// Load loads n lanes of each row, 1 or a multiple of 4, on a machine that multiplies by lanes
 	// of a vector; first is the index of the first of them, counted from Next.
@@ -125,7 +126,7 @@ type Lanes interface {
 	// Lane returns lane j, counted from Next, of row i. Ask for it just before its use: other
 	// machines load it at that point, into every lane of a vector.
 	Lane(i, j int) Lane
-	// Next moves on by n lanes.
+	// Next advances by n lanes.
 	Next(n int)
 }
 

@@ -1,9 +1,9 @@
 package vec
 
-// The vocabulary of tiles: registers of rows, which are multiplied as matrices.
+// This file has the vocabulary of tiles: registers with rows, which are multiplied as matrices.
 
-// Tile is the number of a tile register; the kernel chooses it. A tile is not a vector: a
-// configuration gives it its shape, and its data reaches vectors only through memory.
+// Tile is the number of a tile register, which the kernel chooses. A tile is not a vector: a
+// configuration defines its shape, and its data can be copied to vectors only through memory.
 type Tile uint8
 
 // Tiles is a Machine with tiles. A configuration must come before their first use, and clears all
@@ -17,17 +17,18 @@ type Tiles interface {
 	ZeroTile(t Tile)
 	LoadTile(t Tile, p Ptr, apart Int)
 	StoreTile(p Ptr, apart Int, t Tile)
-	// DotTile adds the products of signed bytes of a and unsigned bytes of b: element j of row i of
-	// the sums, 32 bits, takes four bytes of row i of a and the four bytes of element j of a row of
-	// b, for all rows of b.
+	// DotTile adds the products of signed bytes of a and unsigned bytes of b. To element j of row i
+	// of the sums, which has 32 bits, it adds the products of four bytes of row i of a and the four
+	// bytes of element j of a row of b, for all rows of b.
 	DotTile(sums, a, b Tile)
-	// DotUnsignedTile is DotTile for unsigned bytes of a and signed bytes of b.
+	// DotUnsignedTile does the same as DotTile for unsigned bytes of a and signed bytes of b.
 	DotUnsignedTile(sums, a, b Tile)
-	// DotBFloat16Tile adds the products of bfloat16 numbers: element j of row i of the sums, a
-	// float32, takes two numbers of row i of a and the two numbers of element j of a row of b, for
-	// all rows of b. It adds up the products of first numbers in the order of rows, and separately
-	// those of second numbers. Then it adds both sums, and adds the result to the element. Each
-	// step rounds once to the nearest, ties to even. Denormal operands and sums count as zero.
+	// DotBFloat16Tile adds the products of bfloat16 numbers. For element j of row i of the sums, a
+	// float32, it multiplies two numbers of row i of a by the two numbers of element j of a row of
+	// b, for all rows of b. It adds up the products of first numbers in the order of rows, and
+	// separately those of second numbers. Then it adds both sums, and adds the result to the
+	// element. Each step rounds once to the nearest, ties to even. Denormal operands and sums count
+	// as zero.
 	DotBFloat16Tile(sums, a, b Tile)
 }
 

@@ -58,7 +58,8 @@ type Machine interface {
 	// Tier is the machine's record, and Width the number of lanes per vector.
 	Tier() arch.Tier
 	Width() int
-	// Masking returns the machine itself, if it loads and stores any lanes of a vector at no cost.
+	// Masking returns the machine itself, if it can load and store any subset of a vector's lanes
+	// at no cost.
 	Masking() (Masking, bool)
 
 	// SlicePtr loads the address of the first element of a slice parameter.
@@ -94,14 +95,14 @@ type Machine interface {
 	// scheduler instructions of several chains at a time.
 	Together(n int, part func(i int))
 
-	// Park returns a place for a number that is the same in every lane and is not needed for a
-	// while: in memory if registers are few.
+	// Park returns a place for a number that is the same in every lane and is not needed for some
+	// time. The place is in memory if there are few registers.
 	Park() Place
 
 	// Loop runs body while n >= step, and subtracts step from n after each run.
 	Loop(n Int, step int, body func())
-	// InnerLoop is Loop for a short body that runs many times. It begins at a cache line where that
-	// matters.
+	// InnerLoop does the same as Loop, for a short body that runs many times. It begins at a cache
+	// line if that makes it faster.
 	InnerLoop(n Int, step int, body func())
 	// Magnitude returns an integer that is 0 if the float32 parameter is 0.
 	Magnitude(param string) Int
@@ -125,8 +126,8 @@ type Machine interface {
 	Zero() V
 	// Splat returns a fresh vector with c in every lane.
 	Splat(c Const) V
-	// KeepConst returns c as an operand: in a register, or in memory if registers are few and
-	// instructions take operands there.
+	// KeepConst returns c as an operand: in a register, or in memory if there are few registers and
+	// instructions accept operands in memory.
 	KeepConst(c Const) Operand
 	// Copy returns a fresh copy of v.
 	Copy(v V) V
@@ -154,7 +155,7 @@ type Machine interface {
 	LoadFloat16One(p Ptr) V
 	LoadBFloat16(p Ptr, off int) V
 	LoadBFloat16One(p Ptr) V
-	// LoadInt8 and LoadInt8One are the same for integers of 8 bits.
+	// LoadInt8 and LoadInt8One do the same for integers of 8 bits.
 	LoadInt8(p Ptr, off int) V
 	LoadInt8One(p Ptr) V
 	// LoadScalar loads one element at p + off bytes into every lane.
@@ -195,30 +196,32 @@ type Machine interface {
 	AddTo(acc V, b Operand)
 	MulTo(acc V, b Operand)
 	MaxTo(acc V, b Operand)
-	// FMATo is acc += a*b; FNMATo is acc -= a*b; both round once.
+	// FMATo adds a*b to acc, and FNMATo subtracts a*b from acc. Both round once.
 	FMATo(acc, a V, b Operand)
 	FNMATo(acc, a V, b Operand)
-	// FMALoad is FMATo with the vector at p + off, in one instruction if there is one.
+	// FMALoad does the same as FMATo with the vector at p + off, in one instruction if there is
+	// one.
 	FMALoad(acc, a V, p Ptr, off int)
-	// Horner is p*x + c, rounded once. It consumes p.
+	// Horner returns p*x + c, rounded once. It consumes p.
 	Horner(p, x V, c Operand) V
 
 	// And, Or and Xor are bitwise.
 	And(a V, b Operand) V
 	Or(a V, b Operand) V
 	Xor(a V, b Operand) V
-	// Greater is a > b in each lane, false where either is NaN.
+	// Greater returns a > b for each lane. It is false if a or b is NaN.
 	Greater(a V, b Operand) Mask
-	// Unordered is true in each lane where a or b is NaN.
+	// Unordered returns true for each lane in which a or b is NaN.
 	Unordered(a, b V) Mask
-	// Select is a where the mask is true, b elsewhere.
+	// Select returns the lanes of a where the mask is true, and those of b elsewhere.
 	Select(m Mask, a, b V) V
 
-	// AddInt32To, SubInt32 and ShiftLeft take lanes as int32, and wrap around.
+	// AddInt32To, SubInt32 and ShiftLeft treat lanes as int32, which wrap around.
 	AddInt32To(acc V, b Operand)
 	SubInt32(a V, b Operand) V
 	ShiftLeft(a V, bits int) V
-	// MaxMagnitudeTo is acc = max(acc, b) for numbers without a sign; NaN if either is NaN.
+	// MaxMagnitudeTo sets acc to max(acc, b) for numbers without a sign, or to NaN if either is
+	// NaN.
 	MaxMagnitudeTo(acc V, b Operand)
 
 	// Butterfly prepares a function for distance 1, 2, 4 up to half of Width. For each lane i
@@ -241,7 +244,7 @@ type Machine interface {
 	// Sums prepares a function that returns a vector whose first len(vs) lanes are the sums of all
 	// lanes of each of vs: 1, 2, 4 or a higher power of two, up to Width. It consumes vs.
 	Sums() func(vs []V) V
-	// Maxima is the same for the maxima, of two or four of vs.
+	// Maxima does the same for the maxima, of two or four of vs.
 	Maxima() func(vs []V) V
 
 	// TransposeBlock is the side of the square blocks that Transpose moves.
@@ -286,7 +289,7 @@ type Jumper interface {
 	Halve(n Int, times int)
 }
 
-// Masking is a Machine that loads and stores any lanes of a vector at no cost.
+// Masking is a Machine that can load and store any subset of a vector's lanes at no cost.
 type Masking interface {
 	Machine
 	// IfAcross runs then if the rows of n elements that begin at each of ps, one after the other,
@@ -302,7 +305,7 @@ type Masking interface {
 	LanesFrom(n Int) Tail
 	// Expand moves the first lanes of v to the lanes of t, in order; the other lanes are 0.
 	Expand(v V, t Tail) V
-	// FinishStream makes all writes past the caches come before everything that follows.
+	// FinishStream makes all writes past the caches complete before everything that follows.
 	FinishStream()
 	// IfTwo runs body if any of ns is more than one vector.
 	IfTwo(ns []Int, body func())

@@ -2,7 +2,7 @@ package vec
 
 import "slices"
 
-// Loops over runs of elements: whole vectors, and the tail.
+// This file has loops over runs of elements: whole vectors, and the tail.
 
 // Span is one step of Each: some whole vectors, or the tail.
 type Span struct {
@@ -53,7 +53,7 @@ func (s Span) Load(p, i int, fill Const) V {
 	return s.m.LoadTail(s.ptrs[p], *s.tail, fill)
 }
 
-// FMATo is acc += a times vector i of the step in stream p, with 0 in the lanes past the end.
+// FMATo adds a times vector i of the step in stream p to acc. Lanes past the end count as 0.
 func (s Span) FMATo(acc, a V, p, i int) {
 	if s.whole(p) {
 		s.m.FMALoad(acc, a, s.ptrs[p], i*4*s.m.Width())
@@ -71,8 +71,8 @@ func (s Span) Store(p, i int, v V) {
 	s.m.StoreTail(s.ptrs[p], *s.tail, v)
 }
 
-// StoreStream is Store past the caches. Whole vectors must be aligned; partial vectors are stored
-// as usual.
+// StoreStream does the same as Store, past the caches. Whole vectors must be aligned; partial
+// vectors are stored as usual.
 func (s Span) StoreStream(p, i int, v V) {
 	if s.whole(p) {
 		s.m.StoreStream(s.ptrs[p], i*4*s.m.Width(), v)
@@ -126,8 +126,8 @@ func Each(m Machine, n Int, t Tail, unroll int, ptrs []Ptr, body func(Span)) {
 	}
 }
 
-// Group is a number of streams that Walk takes side by side. They are numbered in the order of the
-// fields.
+// Group is a number of streams that Walk processes side by side. They are numbered in the order of
+// the fields.
 type Group struct {
 	// Rows lie one after the other. The first stream defines where they begin.
 	Rows []Ptr
@@ -220,7 +220,7 @@ func WalkAligned(m Masking, n Int, groups []Group, turn func(), body func([]Span
 	})
 }
 
-// walk has what Walk and WalkAligned share.
+// walk has the state that Walk and WalkAligned share.
 type walk struct {
 	m      Machine
 	groups []Group
@@ -250,7 +250,7 @@ func (w walk) step(vectors, chain int, tails []Tail) {
 	w.body(spans)
 }
 
-// whole is a step of whole vectors. It moves the streams past them.
+// whole runs a step of whole vectors, and advances the streams past them.
 func (w walk) whole(vectors, chain int) {
 	w.step(vectors, chain, nil)
 	w.eachStream(func(p Ptr, g int) { w.m.Bump(p, 4*vectors*w.m.Width()) })

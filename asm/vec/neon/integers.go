@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Lanes as integers, and their products.
+// This file has lanes as integers, and their products.
 
 func lane(l vec.Lane) arm64.Element { return l.Reg.(arm64.Vec).S(l.N) }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Registers, parameters and control flow of kernels on arm64.
+// This file has registers, parameters and control flow of kernels on arm64.
 
 // Machine emits code for NEON, width 4.
 //
@@ -183,8 +183,8 @@ func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	x.Label(end)
 }
 
-// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the
-// positive numbers.
+// IfOutside implements Machine. Compared as unsigned integers, NaN and negative numbers are larger
+// than the positive numbers.
 func (x *Machine) IfOutside(v vec.V, least, most vec.Const, body func()) {
 	bits, low, span, end := x.GP(), x.GP(), x.GP(), x.NewLabel("end")
 	x.FMOVSToGP(vector(v), bits)

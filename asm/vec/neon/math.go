@@ -5,7 +5,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Arithmetic in the lanes and across them.
+// This file has arithmetic in the lanes and across them.
 
 // Zero implements Machine.
 func (x *Machine) Zero() vec.V {
@@ -38,7 +38,7 @@ func (x *Machine) Copy(v vec.V) vec.V {
 // CopyTo implements Machine.
 func (x *Machine) CopyTo(dst, src vec.V) { x.VMOV(vector(src), vector(dst)) }
 
-// three returns the instruction with a fresh destination.
+// three emits the instruction with a fresh destination.
 func (x *Machine) three(f func(m, n, d arm64.Arranged), a vec.V, b vec.Operand) vec.V {
 	w := x.V()
 	f(x.op(b).S4(), vector(a).S4(), w.S4())
@@ -113,7 +113,7 @@ func (x *Machine) Horner(p, y vec.V, c vec.Operand) vec.V {
 	return sum
 }
 
-// bits returns the instruction on bytes with a fresh destination.
+// bits emits the instruction on bytes with a fresh destination.
 func (x *Machine) bits(f func(m, n, d arm64.Arranged), a vec.V, b vec.Operand) vec.V {
 	w := x.V()
 	f(x.op(b).B16(), vector(a).B16(), w.B16())

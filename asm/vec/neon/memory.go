@@ -5,7 +5,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Loads and stores of whole vectors, single lanes, tails and other types.
+// This file has loads and stores of whole vectors, single lanes, tails and other types.
 
 // Load implements Machine.
 func (x *Machine) Load(p vec.Ptr, off int) vec.V {
@@ -112,8 +112,8 @@ func (x *Machine) StoreLanes(p vec.Ptr, v vec.V, first, n int) {
 	}
 }
 
-// lanesOf is the Mask of a Tail. There are no masked loads: lanes 1 and 2 are loaded from and
-// stored to offsets that stay within the elements.
+// lanesOf is the Mask of a Tail. NEON has no masked loads: lanes 1 and 2 are loaded from and stored
+// to offsets that stay within the elements.
 type lanesOf struct {
 	offset [3]arm64.GP // of each lane, in bytes; offset[0] is not used
 	lanes  arm64.Vec   // ones in the first Count lanes
@@ -139,7 +139,7 @@ func (x *Machine) Tail(n vec.Int) vec.Tail {
 	return vec.Tail{Count: vec.Int{Reg: count}, Reg: t}
 }
 
-// laneAt returns the place of a lane.
+// laneAt returns the address of a lane.
 func (x *Machine) laneAt(p vec.Ptr, t lanesOf, lane int) arm64.Mem {
 	r := x.GP()
 	x.ADD(t.offset[lane], general(p), r)
@@ -157,8 +157,8 @@ func (x *Machine) LoadTail(p vec.Ptr, t vec.Tail, fill vec.Const) vec.V {
 	return vec.V{Reg: v}
 }
 
-// StoreTail implements Machine. It stores lanes past the end where the last element then overwrites
-// them.
+// StoreTail implements Machine. It stores lanes past the end at the place of the last element,
+// which is stored last.
 func (x *Machine) StoreTail(p vec.Ptr, t vec.Tail, v vec.V) {
 	mask := tail(t)
 	for lane := 2; lane > 0; lane-- {

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Single numbers, and integers narrower than a lane.
+// This file has single numbers, and integers narrower than a lane.
 
 // BumpBytes implements Machine.
 func (x *Machine) BumpBytes(p vec.Ptr, n vec.Int, size int) {

@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The vocabulary of products. Kept parameters are in registers, and instructions multiply by a
-// lane.
+// This file has the vocabulary of products. Kept parameters are in registers, and instructions
+// multiply by a lane.
 
 // kept is a parameter in a register.
 type kept struct {
@@ -52,7 +52,7 @@ func (x *Machine) Rows(from vec.Kept, ld func() vec.Int, size, n int) vec.Rows {
 	return vec.InTurn(x, vec.Ptr{Reg: from.(*kept).r}, ld(), size)
 }
 
-// lanes loads several lanes together; instructions take them from vectors.
+// lanes loads several lanes together. Instructions multiply by lanes of these vectors.
 type lanes struct {
 	x     *Machine
 	from  *kept
@@ -61,7 +61,7 @@ type lanes struct {
 	rows  []arm64.GP
 	n     int           // rows in use
 	vs    [][]arm64.Vec // of each row
-	first int           // lanes before them
+	first int           // number of lanes before those in vs
 }
 
 // Lanes implements Tiler.
@@ -81,7 +81,7 @@ func (l *lanes) Passed(h vec.Int) {}
 // Take implements Lanes.
 func (l *lanes) Take(n int) { l.n = n }
 
-// Load implements Lanes. It also moves on.
+// Load implements Lanes. It also advances the addresses.
 func (l *lanes) Load(first, n int) {
 	for i, r := range l.rows[:l.n] {
 		l.vs[i] = nil
@@ -108,7 +108,7 @@ func (l *lanes) Lane(i, j int) vec.Lane {
 // Next implements Lanes.
 func (l *lanes) Next(n int) {}
 
-// column has each lane in a vector of its own.
+// column holds each lane in a vector of its own.
 type column []arm64.Vec
 
 // Column implements Tiler.

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Rows in aligned vectors, for the Machine whose masks cost nothing.
+// This file processes rows in aligned vectors, for the Machine whose masks cost nothing.
 
 // IfAcross implements Masking.
 func (x *Machine) IfAcross(ps []vec.Ptr, n vec.Int, least int, then, else_ func()) {

@@ -11,8 +11,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Instructions that Go's assembler lacks are replaced by bytes, after register allocation and the
-// check of their features.
+// This file replaces instructions that Go's assembler lacks by bytes, after register allocation and
+// the check of their features.
 
 // encoded is an instruction as bytes, and as text for the GNU assembler, which assembles it in a
 // test.
@@ -65,7 +65,8 @@ func directives(e encoded) (all []directive) {
 	return all
 }
 
-// bytesOf is the operand of the first directive: its value and the directives after it.
+// bytesOf is the operand of the first directive. It prints as the value, followed by the other
+// directives.
 type bytesOf struct {
 	all  []directive
 	text string

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// VDPBF16PS, which Go's assembler and avo lack, is emitted as bytes in EVEX encoding.
+// This file emits VDPBF16PS, which Go's assembler and avo lack, as bytes in EVEX encoding.
 
 // avx512BF16 is the feature that VDPBF16PS needs.
 const avx512BF16 = "AVX512BF16"
@@ -21,11 +21,11 @@ func (x *Machine) DotBFloat16(acc, a, b vec.V) {
 	x.Instruction(&ir.Instruction{Opcode: "VDPBF16PS", Operands: ops, Inputs: ops, Outputs: ops[2:], ISA: []string{avx512BF16}})
 }
 
-// evexDot is VDPBF16PS on ZMM registers, by the numbers of b, a and the sum.
+// evexDot is VDPBF16PS on ZMM registers. Its elements are the numbers of b, a and the sum.
 type evexDot [3]int
 
-// code is EVEX.512.F3.0F38.W0 52 /r (Intel SDM volume 2, VDPBF16PS): the registers' two highest
-// bits, and all bits of a, are inverted.
+// code returns EVEX.512.F3.0F38.W0 52 /r (Intel SDM volume 2, VDPBF16PS). The two highest bits of
+// the registers, and all bits of a, are inverted.
 func (d evexDot) code() []byte {
 	b, a, acc := byte(d[0]), byte(d[1]), byte(d[2])
 	return []byte{

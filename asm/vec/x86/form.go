@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// form has all that depends on the width of vectors.
+// form has everything that depends on the width of vectors.
 type form struct {
 	newV func(*build.Context) reg.VecVirtual
 	// extract extracts four lanes, the group of that number, from a longer vector.
@@ -32,7 +32,7 @@ type form struct {
 	block int
 }
 
-// forms has those of AVX2, and of AVX-512 for 16 lanes.
+// forms has the forms of AVX2, and that of AVX-512 for 16 lanes.
 var forms = map[int]form{
 	4: {
 		newV:   (*build.Context).XMM,

@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Lanes as integers, and their products.
+// This file has lanes as integers, and their products.
 
 func lane(l vec.Lane) reg.VecVirtual { return l.Reg.(reg.VecVirtual) }
 
@@ -179,7 +179,7 @@ func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
 // QuadsSigned implements Tiler.
 func (x *Machine) QuadsSigned() bool { return false }
 
-// Pairs of products, added up to words or to integers of 32 bits.
+// The functions below add pairs of products to words or to integers of 32 bits.
 
 // LoadWords loads bytes at p + off and widens them to words.
 func (x *Machine) LoadWords(p vec.Ptr, off int) vec.V {

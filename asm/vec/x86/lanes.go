@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Operations across lanes: sums, maxima and transposes.
+// This file has operations across lanes: sums, maxima and transposes.
 
 // Sums implements Machine: it sums four vectors at a time within groups of four lanes, and then
 // across the groups. Half of the operands of the first additions are blended, because few ports
@@ -40,8 +40,8 @@ func (x *Machine) Maxima() func(vs []vec.V) vec.V {
 	}
 }
 
-// fours combines the four parts of each of two or four vectors. shuffle takes two parts of each of
-// two vectors; upper combines the lower half of one and the upper half of the other.
+// fours combines the four parts of each of two or four vectors. shuffle combines two parts of each
+// of two vectors; upper combines the lower half of one vector and the upper half of the other.
 func (x *Machine) fours(shuffle func(...operand.Op), upper func(a, b vec.V) vec.V, op func(a vec.V, b vec.Operand) vec.V) func(vs []vec.V) vec.V {
 	with := func(imm uint8) func(a, b vec.V) vec.V {
 		return func(a, b vec.V) vec.V {
@@ -194,7 +194,7 @@ func (x *Machine) rowsFrom(p vec.Ptr, ld vec.Int, n int) []operand.Mem {
 	return rows
 }
 
-// Halved adds the upper half of v to the lower if v is longer than a YMM register.
+// Halved adds the upper half of v to the lower half if v is longer than a YMM register.
 func (x *Machine) Halved(v reg.VecVirtual) reg.Register {
 	if x.form.upper == nil {
 		return v.AsY()

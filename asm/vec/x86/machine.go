@@ -15,7 +15,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Registers, parameters and control flow of kernels on amd64.
+// This file has registers, parameters and control flow of kernels on amd64.
 
 // Machine is the backend for amd64, over avo. Width 4 and 8 use VEX encodings (AVX2, FMA); width 16
 // uses AVX-512 F, BW, DQ and VL with opmasks for tails.
@@ -90,9 +90,9 @@ func (x *Machine) constant(c vec.Const) operand.Mem {
 	return x.data(fmt.Sprintf("f32_%08x", uint32(c)), []uint32{uint32(c)})
 }
 
-// with emits an instruction with b, a and to. If possible, the load broadcasts a constant: the
-// linker places data at multiples of 32 bytes at best, and a vector of 64 bytes that crosses a
-// cache line takes two loads.
+// with emits an instruction with b, a and to. If possible, the instruction broadcasts a constant
+// from memory: the linker places data at multiples of 32 bytes at best, and a vector of 64 bytes
+// that crosses a cache line needs two loads.
 func (x *Machine) with(b vec.Operand, a, to operand.Op, plain, broadcast func(...operand.Op)) {
 	if c, ok := b.(vec.Const); ok && x.Tier().Embedded {
 		broadcast(x.constant(c), a, to)
@@ -304,8 +304,8 @@ func (x *Machine) IfGreater(a, b vec.V, body func()) {
 	x.Label(end)
 }
 
-// IfOutside implements Machine. As integers without a sign, NaN and numbers below 0 are above the
-// positive numbers.
+// IfOutside implements Machine. Compared as unsigned integers, NaN and negative numbers are larger
+// than the positive numbers.
 func (x *Machine) IfOutside(v vec.V, least, most vec.Const, body func()) {
 	bits, end := x.GP32(), x.newLabel("end")
 	x.VMOVD(vector(v).AsX(), bits)

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// masks is how a form of vectors selects some of its lanes: with an opmask, or with a vector of
-// all-ones lanes.
+// masks is the way in which a form of vectors selects some of its lanes: with an opmask, or with a
+// vector whose lanes are all ones.
 type masks interface {
 	// source returns the source of the mask of the first count lanes,
 	// 0 <= count <= width: the mask itself, or its address if the mask takes a vector register.
@@ -167,7 +167,7 @@ func (x *Machine) KeepTail(t vec.Tail, v vec.V, fill vec.Const) vec.V {
 	return x.masks.keep(x, v, tail(t), fill)
 }
 
-// Quiet predicates of VCMPPS.
+// These are quiet predicates of VCMPPS.
 const (
 	cmpUnordered = 0x03
 	cmpGreater   = 0x1e

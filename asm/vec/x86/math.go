@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Arithmetic in the lanes.
+// This file has arithmetic in the lanes.
 
 // Zero implements Machine.
 func (x *Machine) Zero() vec.V {

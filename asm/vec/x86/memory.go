@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// Loads and stores of whole vectors, single lanes and other types, and prefetching.
+// This file has loads and stores of whole vectors, single lanes and other types, and prefetching.
 
 // at returns the memory off bytes after p, which is one register, or several for rows.
 func at(p vec.Ptr, off int) operand.Mem {

@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The vocabulary of products. Its many addresses are bases with an index, for rows, or are in the
-// frame.
+// This file has the vocabulary of products. Its many addresses have a base and an index, for rows,
+// or are in the frame.
 
 // kept is a parameter in the frame.
 type kept struct {
@@ -163,7 +163,8 @@ func (l *lanes) Lane(i, j int) vec.Lane {
 // Next implements Lanes.
 func (l *lanes) Next(n int) { l.Advance(l.n, 4*n) }
 
-// Undefined is the opcode of an instruction that is not emitted: its outputs hold anything.
+// Undefined is the opcode of an instruction that is not emitted. Its outputs have arbitrary
+// contents.
 const Undefined = "UNDEFINED"
 
 // Undefine implements Tiler.

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The tiles of AMX. Go's assembler and avo know none of their instructions. The kernel allocates
-// tile registers, and their numbers are constants for avo.
+// This file has the tiles of AMX. Go's assembler and avo know none of their instructions. The
+// kernel allocates tile registers, and their numbers are constants for avo.
 
 // The features that the instructions need, and the instruction before a return.
 const (
@@ -41,8 +41,8 @@ func rowsAt(p vec.Ptr, apart vec.Int) operand.Mem {
 	return m
 }
 
-// Offsets in a configuration: the palette, 16 bits per tile with the bytes of a row, and a byte per
-// tile with the number of rows.
+// These are offsets in a configuration: the palette, 16 bits per tile with the bytes of a row, and
+// a byte per tile with the number of rows.
 const (
 	configBytes          = 64
 	palette              = 1
@@ -122,7 +122,7 @@ type tileInstruction struct {
 	first  bool // memory comes first
 }
 
-// tileAddress is an address with the numbers of its registers; index is -1 for no index.
+// tileAddress is an address with the numbers of its registers. index is -1 if there is none.
 type tileAddress struct{ base, index int }
 
 // tileOf returns the instruction, after register allocation.
@@ -150,7 +150,7 @@ var tileEncodings = map[string]struct{ prefix, opcode byte }{
 	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e}, "TDPBUSD": {1, 0x5e}, "TDPBF16PS": {2, 0x5c},
 }
 
-// code is VEX.128.p.0F38.W0, the opcode, and the registers in ModR/M.
+// code returns VEX.128.p.0F38.W0, the opcode, and the registers in ModR/M.
 func (t tileInstruction) code() []byte {
 	e := tileEncodings[t.opcode]
 	c := []byte{0xc4, 0xe2, 0x78 | e.prefix, e.opcode, 0xc0}

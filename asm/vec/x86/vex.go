@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/x86"
 )
 
-// Go's assembler has only the EVEX encoding of VPDPBUSD. For AVX2 it is emitted as bytes in the
-// encoding of AVX-VNNI.
+// This file emits VPDPBUSD as bytes in the encoding of AVX-VNNI, for AVX2. Go's assembler has only
+// its EVEX encoding.
 
 // avxVNNI is the feature that the VEX encoding needs.
 const avxVNNI = "AVXVNNI"
@@ -26,11 +26,12 @@ func (x *Machine) DotBytes(a, b, acc reg.Register) {
 	x.Instruction(i)
 }
 
-// vexDot is VPDPBUSD on YMM registers in VEX encoding: the numbers of a, b and the sum.
+// vexDot is VPDPBUSD on YMM registers in VEX encoding. Its elements are the numbers of a, b and the
+// sum.
 type vexDot [3]int
 
-// code is VEX.256.66.0F38.W0 50 /r (Intel SDM volume 2, VPDPBUSD): the registers' highest bits, and
-// all bits of b, are inverted.
+// code returns VEX.256.66.0F38.W0 50 /r (Intel SDM volume 2, VPDPBUSD). The highest bits of the
+// registers, and all bits of b, are inverted.
 func (d vexDot) code() []byte {
 	a, b, acc := byte(d[0]), byte(d[1]), byte(d[2])
 	return []byte{0xc4, 0xe2 ^ acc>>3<<7 ^ a>>3<<5, 0x7d ^ b<<3, 0x50, 0xc0 | acc&7<<3 | a&7}

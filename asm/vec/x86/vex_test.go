@@ -44,7 +44,7 @@ func samples() (all []encoded) {
 
 func line(e encoded) string { return fmt.Sprintf("%x %s\n", e.code(), e.text()) }
 
-// TestVEX compares the samples with the bytes that GNU as made of them.
+// TestVEX compares the samples with GNU as's bytes for them.
 func TestVEX(t *testing.T) {
 	want, err := os.ReadFile(goldenVEX)
 	if err != nil {
@@ -76,7 +76,7 @@ func bytesOfLine(text string) (digits string) {
 	return digits
 }
 
-// TestVEXGNUAs has GNU as assemble the samples and every instruction of the committed files.
+// TestVEXGNUAs assembles, with GNU as, the samples and every instruction of the committed files.
 // Without GNU as it is skipped, unless AVOFORMER_REQUIRE_AS is set.
 func TestVEXGNUAs(t *testing.T) {
 	as, err := exec.LookPath("x86_64-linux-gnu-as")
@@ -119,12 +119,12 @@ func TestVEXGNUAs(t *testing.T) {
 	}
 	for i, line := range lines {
 		if got[i] != line {
-			t.Errorf("GNU as makes %s, we %s", got[i], line)
+			t.Errorf("GNU as has %s, the generator %s", got[i], line)
 		}
 	}
 }
 
-// assemble returns the lines with the bytes that GNU as makes of their instructions.
+// assemble returns lines with GNU as's bytes for their instructions.
 func assemble(t *testing.T, as string, lines []string) (made []string) {
 	t.Helper()
 	var source strings.Builder
