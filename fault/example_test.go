@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// The parts of an error about a configuration.
+// This example prints the parts of an error about a configuration.
 func ExampleError() {
 	_, err := models.New([]byte(`{"model_type": "bert", "hidden_act": "swoosh"}`), transformer.Random(1), models.Options{})
 	var e *fault.Error

@@ -1,5 +1,5 @@
-// Package fault has the error that all packages of this module give about files, configurations,
-// options and inputs, so that callers can show its parts separately:
+// Package fault declares the error type that all packages of this module return for files,
+// configurations, options and inputs. Callers can show its parts separately:
 //
 //	var e *fault.Error
 //	if errors.As(err, &e) {
@@ -11,24 +11,23 @@ package fault
 
 import "strings"
 
-// Error is what is wrong, and where. errors.Is tells its kind by the variables of the packages,
-// such as fault.ErrConfig, and errors.As the file, the field and the value.
+// Error says what is wrong, and where. errors.Is matches it with its kind, such as fault.ErrConfig;
+// errors.As gives access to its file, field and value.
 type Error struct {
-	// Kind is one of the variables of the packages whose names begin with Err, such as
-	// fault.ErrConfig.
+	// Kind is one of the variables of this package, such as fault.ErrConfig.
 	Kind error
-	// File is the name of a file, within the folder that is opened where there is one.
+	// File is the name of a file. It is relative to the folder if a folder is opened.
 	File string
 	// Field is a place in the file, such as rope_parameters.factor, or the name of an option.
 	Field string
-	// Value is what is there, shortened, as the file or the caller writes it.
+	// Value is the value of the field, shortened, as the file or the caller writes it.
 	Value string
-	// Err is what is wrong with it.
+	// Err says what is wrong with the value.
 	Err error
 }
 
-// Error has, in a line, the kind, the file, the field with its value, and what is wrong, as far as
-// the error has them.
+// Error returns the kind, the file, the field with its value, and the problem in one line. It omits
+// parts that are empty.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Kind.Error())
@@ -47,7 +46,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap is the kind and what is wrong.
+// Unwrap returns Kind, and Err if it is not nil.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Kind}

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/search"
 )
 
-// TestKinds: errors of several packages match the kinds of this one, the general kind too, and are
-// an *Error.
+// TestKinds verifies that errors of several packages are of type *Error, and match a kind of this
+// package and the more general kind.
 func TestKinds(t *testing.T) {
 	vocabulary, err := grammar.NewVocabulary([][]byte{[]byte("a"), nil}, []int{1})
 	if err != nil {
@@ -30,7 +30,7 @@ func TestKinds(t *testing.T) {
 		"a malformed pattern":  {of(grammar.Regexp("(")), []error{fault.ErrSyntax, fault.ErrInput}},
 		"a word boundary":      {of(grammar.Regexp(`a\bc`)), []error{fault.ErrUnsupported}},
 		"a long pattern":       {of(grammar.Regexp(strings.Repeat("a", 2<<20))), []error{fault.ErrTooLarge, fault.ErrInput}},
-		"an end that is none":  {of(grammar.NewVocabulary(nil, []int{7})), []error{fault.ErrShape}},
+		"an unknown end token": {of(grammar.NewVocabulary(nil, []int{7})), []error{fault.ErrShape}},
 		"few logits":           {letter.Matcher(vocabulary).Apply(nil), []error{fault.ErrShape}},
 		"a token out of place": {letter.Matcher(vocabulary).Accept(1), []error{fault.ErrRefused}},
 		"a name with a space":  {of(hub.ParseName("a name")), []error{fault.ErrName, fault.ErrOption}},
@@ -38,7 +38,7 @@ func TestKinds(t *testing.T) {
 	} {
 		var e *fault.Error
 		if !errors.As(c.err, &e) {
-			t.Errorf("%s: %v is no *fault.Error", name, c.err)
+			t.Errorf("%s: %v is not a *fault.Error", name, c.err)
 		}
 		for _, want := range c.want {
 			if !errors.Is(c.err, want) {
