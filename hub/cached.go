@@ -17,15 +17,15 @@ import (
 
 // Cached is a model in the cache.
 type Cached struct {
-	Name      string   // as Pull takes it: org/name
+	Name      string   // org/name, as Pull accepts it
 	Revisions []string // branches and tags that were pulled completely, sorted
 	Folder    string   // of the revision main, or else of the first one; empty if none was pulled completely
 	Files     []string // in Folder, with slashes, sorted
-	Bytes     int64    // that the model takes on the disk, in all revisions
+	Bytes     int64    // on the disk, of all revisions together
 }
 
-// List returns the models in the cache, sorted by their names. It leaves out anything else, such as
-// data sets.
+// List returns the models in the cache, sorted by name. It ignores everything else, such as data
+// sets.
 func List(o Options) ([]Cached, error) {
 	p := puller{Options: o}
 	if err := p.settle(); err != nil {
@@ -64,7 +64,7 @@ func cached(repo, name string) (Cached, error) {
 			return c, err
 		}
 	}
-	// Files are links to blobs, or themselves where there are no links.
+	// Files of a snapshot are links to blobs, or regular files where links cannot be created.
 	return c, walk(repo, func(_ string, info fs.FileInfo) {
 		if info.Mode().IsRegular() {
 			c.Bytes += info.Size()
@@ -72,8 +72,8 @@ func cached(repo, name string) (Cached, error) {
 	})
 }
 
-// walk calls do for all files in a folder, in order, with their paths in it. A missing folder has
-// none.
+// walk calls do for all files below a folder, in order, with their paths relative to it. It treats
+// a missing folder as empty.
 func walk(dir string, do func(path string, info fs.FileInfo)) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -95,8 +95,8 @@ func walk(dir string, do func(path string, info fs.FileInfo)) error {
 	return err
 }
 
-// Remove removes a model, [hf://]org/name, from the cache in all its revisions, and returns how
-// many bytes it took there. The cache has either the whole model or nothing of it, even if the
+// Remove removes all revisions of a model, [hf://]org/name, from the cache, and returns the number
+// of bytes that they occupied. The cache has either the whole model or nothing of it, even if the
 // removal is interrupted. The error is fault.ErrName for a name with a file or a revision, and
 // fault.ErrNoModel if the cache does not have the model.
 func Remove(name string, o Options) (int64, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// TestList says what the cache has: models that were pulled whole, and such that were not, and
-// nothing else.
+// TestList lists a model that was pulled completely and one that was not, and no other entries of
+// the cache.
 func TestList(t *testing.T) {
 	f := newFake(t)
 	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")
@@ -46,7 +46,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := int64(len(commit) + len(tree))                                                // refs/main, and the list of files
-	for _, file := range []string{"config.json", "model.safetensors", "tokenizer.json"} { // 1_Pooling/config.json has the bytes of the last
+	for _, file := range []string{"config.json", "model.safetensors", "tokenizer.json"} { // 1_Pooling/config.json shares the blob of tokenizer.json
 		size += int64(len(f.files[file]))
 	}
 	want := []string{"1_Pooling/config.json", "config.json", "model.safetensors", "tokenizer.json"}
@@ -55,8 +55,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestRemove removes a model and nothing else; it can be pulled again, also after a removal that
-// was interrupted.
+// TestRemove removes only the named model. The model can be pulled again, also after an interrupted
+// removal.
 func TestRemove(t *testing.T) {
 	f := newFake(t)
 	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")
@@ -77,9 +77,9 @@ func TestRemove(t *testing.T) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is there: %v", dir, err)
+			t.Errorf("%s still exists: %v", dir, err)
 		}
-		// As an interruption leaves it.
+		// An interrupted removal leaves this folder.
 		if err := os.MkdirAll(filepath.Join(cache, ".removed--org--name", "blobs"), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// TestKinds wants the errors of this package to be of the kinds that all packages share, where they
-// have one.
+// TestKinds verifies that the package's kinds of errors belong to the more general kinds of all
+// packages.
 func TestKinds(t *testing.T) {
 	_, err := hub.ParseName("a/b/../c")
 	var e *fault.Error
@@ -17,6 +17,6 @@ func TestKinds(t *testing.T) {
 		t.Errorf("error %v, want ErrName, a kind of ErrOption, as a *fault.Error", err)
 	}
 	if !errors.Is(fault.ErrNoModel, fault.ErrFolder) || !errors.Is(fault.ErrCorrupt, fault.ErrFormat) {
-		t.Error("ErrAbsent is not an ErrFolder, or ErrCorrupt is not an ErrFormat")
+		t.Error("ErrNoModel is not an ErrFolder, or ErrCorrupt is not an ErrFormat")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/models"
 )
 
-// A model of the hub, downloaded where the cache does not have it.
+// This example opens a model of the hub, which Pull downloads unless the cache has it.
 func ExamplePull() {
 	dir, err := hub.Pull(context.Background(), "sentence-transformers/all-MiniLM-L6-v2", hub.Options{})
 	if err != nil {
@@ -26,7 +26,7 @@ func ExamplePull() {
 	fmt.Println(m.Config.ModelType)
 }
 
-// The files of a repository that a model needs.
+// This example chooses the files of a repository that a model needs.
 func ExampleNeeded() {
 	fmt.Println(hub.Needed([]string{"README.md", "config.json", "model.safetensors", "onnx/model.onnx", "pytorch_model.bin", "tokenizer.json"}))
 	// Output: [config.json model.safetensors tokenizer.json]
@@ -42,7 +42,7 @@ func ExampleParseName() {
 	// true
 }
 
-// The models in the cache, and how to remove one.
+// This example lists the models in the cache and removes one.
 func ExampleList() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -2,8 +2,7 @@ package hub
 
 import "time"
 
-// SetPause replaces how long to wait before another attempt, until the function it returns is
-// called.
+// SetPause replaces the pause between attempts. The returned function restores it.
 func SetPause(f func(n int) time.Duration) (restore func()) {
 	before := pause
 	pause = f

@@ -22,14 +22,14 @@ import (
 
 // This file downloads one file, continues where an earlier download ended, and checks the result.
 
-// fetch downloads the missing part of a file of a commit, and makes the file a blob.
+// fetch downloads the missing part of a file of a commit, and renames the complete file to blob.
 func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, total *counter) (err error) {
 	part, err := os.OpenFile(blob+".incomplete", os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
 	defer part.Close()
-	before := int64(0) // bytes that were reported and do not count if the attempt fails
+	before := int64(0) // reported bytes, which are subtracted again if the attempt fails
 	defer func() {
 		if err != nil {
 			total.add(f.Path, -before)
@@ -43,22 +43,22 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 	count(have)
 	if have < f.Size {
 		resp, err := p.get(ctx, p.Endpoint+"/"+p.name.Repository+"/resolve/"+commit+"/"+escape(f.Path), have)
-		if errors.Is(err, errRange) { // the data here cannot be the beginning of the file
+		if errors.Is(err, errRange) { // the local data cannot be the beginning of the file
 			return errors.Join(err, part.Truncate(0))
 		} else if err != nil {
 			return err
 		}
 		defer resp.Body.Close()
 		if size := sizeOf(resp); size >= 0 && size != f.Size {
-			return check.Errorf(fault.ErrServer, "it lists %d bytes, and has a file of %d", f.Size, size)
+			return check.Errorf(fault.ErrServer, "the hub lists %d bytes, but its file has %d", f.Size, size)
 		}
-		if have > 0 && !continues(resp, have) { // all of it, from the start
+		if have > 0 && !continues(resp, have) { // the server sends the whole file
 			count(-have)
 			if have, sum, err = 0, f.newHash(), errors.Join(part.Truncate(0), rewind(part)); err != nil {
 				return err
 			}
 		}
-		// One byte more than expected shows that a file is too long.
+		// The extra byte shows whether the file is too long.
 		body := io.LimitReader(resp.Body, f.Size-have+1)
 		n, err := io.Copy(io.MultiWriter(part, sum, countWriter(count)), body)
 		have += n
@@ -68,12 +68,12 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 		case err != nil:
 			return passing(ctx, err)
 		case have < f.Size:
-			return fmt.Errorf("%w: %d of %d bytes came", errTransient, have, f.Size)
+			return fmt.Errorf("%w: received %d of %d bytes", errTransient, have, f.Size)
 		}
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); have > f.Size || got != f.hash() {
 		os.Remove(part.Name())
-		return check.Errorf(fault.ErrCorrupt, "%d bytes with the hash %s came, want %d with %s", have, got, f.Size, f.hash())
+		return check.Errorf(fault.ErrCorrupt, "received %d bytes with the hash %s, want %d with %s", have, got, f.Size, f.hash())
 	}
 	if err := part.Sync(); err != nil {
 		return err
@@ -84,7 +84,8 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 	return os.Rename(part.Name(), blob)
 }
 
-// resume reads the data of an earlier download, up to the file's size, into a new hash.
+// resume hashes the data of an earlier download, and returns the hash and the number of bytes. It
+// discards data that is longer than the file.
 func (f *file) resume(part *os.File) (sum hash.Hash, have int64, err error) {
 	info, err := part.Stat()
 	if err != nil {
@@ -98,23 +99,23 @@ func (f *file) resume(part *os.File) (sum hash.Hash, have int64, err error) {
 	return sum, have, err
 }
 
-// newHash returns the hash by which the hub knows the file.
+// newHash returns a hash of the kind that the hub states for the file.
 func (f *file) newHash() hash.Hash {
 	if f.LFS != nil {
 		return sha256.New()
 	}
-	h := sha1.New() // of a blob of Git
+	h := sha1.New() // as Git computes it for a blob
 	fmt.Fprintf(h, "blob %d\x00", f.Size)
 	return h
 }
 
-// continues reports whether an answer is the rest of a file, from byte have on.
+// continues reports whether a response has the rest of a file, from byte have on.
 func continues(resp *http.Response, have int64) bool {
 	return resp.StatusCode == http.StatusPartialContent && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have))
 }
 
-// sizeOf returns the number of bytes that the whole file of an answer has, or -1 if the answer does
-// not say.
+// sizeOf returns the size of the whole file that a response belongs to, or -1 if the response does
+// not state it.
 func sizeOf(resp *http.Response) int64 {
 	if resp.StatusCode != http.StatusPartialContent {
 		return resp.ContentLength
@@ -132,13 +133,13 @@ func rewind(f *os.File) error {
 	return err
 }
 
-// isDisk reports whether an error is one of writing, which another attempt would not fix.
+// isDisk reports whether an error comes from writing to the disk: another attempt would not fix it.
 func isDisk(err error) bool {
 	var disk *os.PathError
 	return errors.As(err, &disk)
 }
 
-// escape returns a path as a URL has it.
+// escape returns a path with its parts escaped for a URL.
 func escape(path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -155,7 +156,7 @@ func (w countWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A counter adds up the received bytes.
+// A counter adds up the bytes that the cache has of a pull's files, and reports the sum.
 type counter struct {
 	mu     sync.Mutex
 	p      Progress

@@ -1,19 +1,20 @@
-// Package hub downloads models from the Hugging Face hub, or from a server with its API, to the
-// cache of the Python library huggingface_hub: the two share their downloads.
+// Package hub downloads models from the Hugging Face hub, or from a server with the same API, to
+// the cache of the Python library huggingface_hub: this package and the library share their
+// downloads.
 //
 //	dir, err := hub.Pull(ctx, "sentence-transformers/all-MiniLM-L6-v2", hub.Options{})
 //	e, err := text.OpenEmbedder(dir, text.Options{})
 //
-// Only what a model needs is downloaded (see [Needed]). An interrupted download continues where it
-// ended. Each file is compared with the size and the hash that the hub states before it gets its
-// name in the cache: a file in the cache is always complete.
+// It downloads only the files that a model needs (see [Needed]). An interrupted download continues
+// where it ended. Each file is compared with the size and the hash that the hub states before it is
+// renamed to its name in the cache: a file in the cache is always complete.
 //
-// The network is not waited for where the cache has the answer: a commit that is whole there asks
-// nothing, and a branch or a tag asks for a short time which commit it means, and otherwise means
-// what it meant last.
+// If the cache has all files of a commit, a pull of this commit does not use the network. For a
+// branch or a tag, a pull asks the hub which commit it names now. If the cache has an earlier
+// commit of it and the hub does not answer within a short time, the pull returns that commit.
 //
-// The environment is that of huggingface_hub: HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN,
-// HF_TOKEN_PATH, HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE, HF_HUB_ETAG_TIMEOUT,
+// The package reads the environment variables of huggingface_hub: HF_HOME, HF_HUB_CACHE,
+// HF_ENDPOINT, HF_TOKEN, HF_TOKEN_PATH, HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE, HF_HUB_ETAG_TIMEOUT,
 // HF_HUB_DOWNLOAD_TIMEOUT.
 //
 // No other package of this module uses the network.
@@ -30,14 +31,14 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Pull downloads the files of a model, [hf://]org/name[@revision], to the cache, and returns the
-// folder that holds them. For [hf://]org/name/file[@revision] it downloads only that file, such as
-// one of several GGUF files, and returns its path; for a part of a split GGUF file it downloads all
-// parts.
+// Pull downloads the files of a model, [hf://]org/name[@revision], to the cache, and returns their
+// folder. For [hf://]org/name/file[@revision] it downloads only that file, such as one of several
+// GGUF files, and returns its path. For a part of a split GGUF file it downloads all parts.
 //
-// A commit that the cache has whole asks the hub nothing, and so does a file of a commit. For a
-// branch or a tag Pull asks for no longer than o.Resolve where the cache has one of its commits,
-// and returns that if no answer comes.
+// Pull does not ask the hub for a commit, or a file of a commit, that is complete in the cache. For
+// a branch or a tag it asks which commit this is. If the cache has a commit of the branch or tag,
+// Pull waits for the answer for at most o.Resolve; without an answer it returns the commit in the
+// cache.
 func Pull(ctx context.Context, name string, o Options) (string, error) {
 	n, err := ParseName(name)
 	if err != nil {
@@ -58,11 +59,12 @@ func Pull(ctx context.Context, name string, o Options) (string, error) {
 	return path, nil
 }
 
-// find returns the path of the model, from the cache where that is enough.
+// find returns the path of the model or file. It asks the hub unless the cache has the complete
+// commit.
 func (p *puller) find(ctx context.Context) (string, error) {
 	found, have := p.look()
 	if have == whole && isCommit(p.pinned()) {
-		return found, nil // which never changes
+		return found, nil // a commit never changes
 	}
 	commit, files, err := p.ask(ctx, have)
 	switch {
@@ -73,7 +75,7 @@ func (p *puller) find(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if p.Warn != nil {
-		p.Warn(fmt.Sprintf("%s: taken from the cache as it was pulled last, since %v", p.name, err))
+		p.Warn(fmt.Sprintf("%s: using the last pulled files of the cache, because %v", p.name, err))
 	}
 	return found, nil
 }

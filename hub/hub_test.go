@@ -27,15 +27,16 @@ import (
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-// A fake is a hub with one model, whose large files are on another host, as on the real one.
+// A fake is a hub with one model. Its large files are on another host, as those of the real hub
+// are.
 type fake struct {
 	hub, cdn *httptest.Server
 	files    map[string][]byte
 	large    []string
 
 	mu       sync.Mutex
-	requests []string                                          // paths, with ranges
-	trouble  func(w http.ResponseWriter, r *http.Request) bool // answers instead, if it returns true
+	requests []string                                          // their paths, and their ranges
+	trouble  func(w http.ResponseWriter, r *http.Request) bool // handles a request if it returns true
 }
 
 func newFake(t *testing.T) *fake {
@@ -103,8 +104,8 @@ func (f *fake) serveLarge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cause has the servers do what is wrong from now on. The handler of a request whose answer the
-// client no longer reads may still be running.
+// cause lets trouble handle the following requests. It locks: the handler of an earlier request,
+// whose response the client no longer reads, may still be running.
 func (f *fake) cause(trouble func(w http.ResponseWriter, r *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,10 +121,10 @@ func (f *fake) asked() []string {
 	return r
 }
 
-// TestPull brings a model, and finds everything there the second time.
+// TestPull pulls a model. The second time all files are in the cache.
 func TestPull(t *testing.T) {
 	f := newFake(t)
-	f.files["merges.txt"] = nil // as some repositories have it
+	f.files["merges.txt"] = nil // some repositories have an empty file
 	t.Setenv("HF_TOKEN", "secret")
 	var last hub.Progress
 	dir, err := hub.Pull(t.Context(), "hf://org/name", hub.Options{Progress: func(p hub.Progress) { last = p }})
@@ -170,7 +171,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// TestPullFile brings one file, whose path needs escaping.
+// TestPullFile pulls one file, whose path needs escaping in a URL.
 func TestPullFile(t *testing.T) {
 	f := newFake(t)
 	path, err := hub.Pull(t.Context(), "org/name/a/b c.gguf", hub.Options{})
@@ -181,27 +182,27 @@ func TestPullFile(t *testing.T) {
 		t.Errorf("%s holds %q", path, got)
 	}
 	if _, err := hub.Pull(t.Context(), "org/name/none.gguf", hub.Options{}); !errors.Is(err, fault.ErrNoModel) {
-		t.Errorf("a file that is not there: %v, want ErrAbsent", err)
+		t.Errorf("a missing file: %v, want ErrNoModel", err)
 	}
 	const first, second = "q/x-00001-of-00002.gguf", "q/x-00002-of-00002.gguf"
 	f.files[first] = []byte("one part")
 	if _, err := hub.Pull(t.Context(), "org/name/"+first, hub.Options{}); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), second) {
-		t.Errorf("a part is missing: %v, want ErrAbsent that names it", err)
+		t.Errorf("a part is missing: %v, want ErrNoModel that names it", err)
 	}
 	f.files[second] = []byte("the other")
 	if path, err = hub.Pull(t.Context(), "org/name/"+first, hub.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(filepath.Join(filepath.Dir(path), filepath.Base(second))); string(got) != "the other" {
-		t.Errorf("beside %s is %q", path, got)
+		t.Errorf("the other part, next to %s, is %q", path, got)
 	}
 	delete(f.files, "config.json")
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), "a/b c.gguf") {
-		t.Errorf("a repository of GGUF files: %v, want ErrAbsent and their names", err)
+		t.Errorf("a repository of GGUF files: %v, want ErrNoModel and their names", err)
 	}
 }
 
-// TestResume continues where a connection broke, and where a process ended.
+// TestResume continues a download whose connection broke, and one whose process ended.
 func TestResume(t *testing.T) {
 	for _, ranges := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ranges=%v", ranges), func(t *testing.T) {
@@ -213,7 +214,7 @@ func TestResume(t *testing.T) {
 					return false
 				}
 				if !ranges {
-					r.Header.Del("Range") // a server that knows none
+					r.Header.Del("Range") // a server without ranges
 				}
 				if broken++; broken > 2 {
 					return false
@@ -228,7 +229,7 @@ func TestResume(t *testing.T) {
 				} else {
 					w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 				}
-				w.Write(data[from : from+1000]) // and no more
+				w.Write(data[from : from+1000]) // the connection ends here
 				return true
 			})
 			var last hub.Progress
@@ -249,8 +250,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestLeftovers has a process before left a part that is not part of the file, and one that is
-// longer than it.
+// TestLeftovers pulls a file of which an earlier process left wrong data, or too much of it.
 func TestLeftovers(t *testing.T) {
 	for name, left := range map[string][]byte{"other bytes": []byte("nonsense"), "too long": make([]byte, 2<<20)} {
 		f := newFake(t)
@@ -273,7 +273,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestFailures has the server do what is wrong, in one way each.
+// TestFailures pulls from servers that fail, in one way each.
 func TestFailures(t *testing.T) {
 	answer := func(code int, body string) func(w http.ResponseWriter, r *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
@@ -325,23 +325,23 @@ func TestFailures(t *testing.T) {
 			}
 			repo := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name")
 			if _, err := os.Stat(filepath.Join(repo, "refs", "main")); err == nil {
-				t.Error("there is a ref, which says that the model is whole")
+				t.Error("there is a ref, which means that the model is complete")
 			}
 			f.cause(nil)
 			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
-				t.Errorf("afterwards, without trouble: %v", err)
+				t.Errorf("afterwards, from a server that works: %v", err)
 			}
 		})
 	}
 }
 
-// TestLasting: what another attempt would not change is an error at once.
+// TestLasting verifies that Pull does not repeat requests whose error is permanent.
 func TestLasting(t *testing.T) {
 	const weights = "/model.safetensors"
 	for name, c := range map[string]struct {
 		trouble func(w http.ResponseWriter, r *http.Request) bool
 		client  *http.Client
-		left    string // of the file in the cache
+		left    string // beginning of the file in the cache
 	}{
 		"a redirect loop": {trouble: func(w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
@@ -367,7 +367,7 @@ func TestLasting(t *testing.T) {
 				fmt.Fprintf(w, `{"sha": %q, "siblings": [{"rfilename": "config.json", "size": 9223372036854775807, "blobId": %q}]}`, commit, strings.Repeat("a", 40))
 				return true
 			}
-			w.(http.Flusher).Flush() // an answer without a size
+			w.(http.Flusher).Flush() // so that the answer has no size
 			return false
 		}},
 		"no range although none was asked for": {trouble: func(w http.ResponseWriter, r *http.Request) bool {
@@ -393,13 +393,14 @@ func TestLasting(t *testing.T) {
 				t.Errorf("%v, want ErrServer", err)
 			}
 			if waited {
-				t.Error("it has tried again")
+				t.Error("the request was repeated")
 			}
 		})
 	}
 }
 
-// TestPinned: a server that answers another commit than the one that the name pins is an error.
+// TestPinned verifies that Pull returns an error if the server answers with another commit than the
+// name has.
 func TestPinned(t *testing.T) {
 	f := newFake(t)
 	other := strings.Repeat("89abcdef", 5)
@@ -419,8 +420,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestIdle: a server that sends nothing, or no more, is not waited for; the download continues
-// where it ended.
+// TestIdle verifies that Pull does not wait for a server that stops sending, and that the next
+// attempt continues the download.
 func TestIdle(t *testing.T) {
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Idle: -1, Cache: t.TempDir(), Endpoint: newFake(t).hub.URL}); err != nil {
 		t.Errorf("with no limit: %v", err)
@@ -443,20 +444,20 @@ func TestIdle(t *testing.T) {
 					w.Write(f.files["model.safetensors"][:5000])
 					w.(http.Flusher).Flush()
 				}
-				f.mu.Unlock() // the other files go on
+				f.mu.Unlock() // the other files' downloads continue
 				<-r.Context().Done()
 				f.mu.Lock()
 				return true
 			})
 			o := hub.Options{Idle: 100 * time.Millisecond}
 			if _, err := hub.Pull(t.Context(), "org/name", o); !errors.Is(err, fault.ErrServer) || !strings.Contains(err.Error(), "nothing for 100ms") {
-				t.Errorf("%v, want ErrServer and how long it was", err)
+				t.Errorf("%v, want ErrServer and the time", err)
 			}
 			if where == "/model.safetensors" && !slices.Contains(f.asked(), "/model.safetensors bytes=5000-") {
 				t.Error("it has not asked for the rest")
 			}
 			f.cause(nil)
-			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil { // a busy machine may take longer than o allows
+			if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil { // without o, because a busy machine may need more time
 				t.Errorf("afterwards: %v", err)
 			}
 		})
@@ -470,7 +471,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestCause: a pull that its context ends between two attempts says why the context has ended.
+// TestCause verifies that Pull returns the cause of a context that ends between two attempts.
 func TestCause(t *testing.T) {
 	f := newFake(t)
 	why := errors.New("the shop closes")
@@ -485,7 +486,7 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestReason: if the hub says why it denies access, the error has the reason.
+// TestReason verifies that the error contains the hub's reason for denying access.
 func TestReason(t *testing.T) {
 	f := newFake(t)
 	f.cause(func(w http.ResponseWriter, r *http.Request) bool {
@@ -494,11 +495,11 @@ func TestReason(t *testing.T) {
 		return true
 	})
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); !errors.Is(err, fault.ErrAccess) || !strings.Contains(err.Error(), "ask its authors") {
-		t.Errorf("%v, want ErrAccess with what the hub says", err)
+		t.Errorf("%v, want ErrAccess with the hub's reason", err)
 	}
 }
 
-// TestCancel ends a download with its context, and what came is kept.
+// TestCancel cancels a download. The received data stays in the cache.
 func TestCancel(t *testing.T) {
 	f := newFake(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -526,7 +527,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses has several pull at the same time, as processes of a service do.
+// TestTwoProcesses pulls the same model several times at once, as processes of a service may.
 func TestTwoProcesses(t *testing.T) {
 	f := newFake(t)
 	var wait sync.WaitGroup

@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
-// TestIrregularRefs has in place of refs/main a pipe that nobody writes to, a device without end,
-// and a file that is longer than memory: none is read.
+// TestIrregularRefs replaces refs/main with a pipe without a writer, an endless device, and a file
+// that is larger than memory. Pull does not read them.
 func TestIrregularRefs(t *testing.T) {
 	for name, make := range map[string]func(path string) error{
 		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },

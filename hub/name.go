@@ -10,13 +10,13 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Scheme begins names of models on the hub where a path is also allowed: hf://org/name.
+// Scheme is the prefix of names of models on the hub where a path is also allowed: hf://org/name.
 const Scheme = "hf://"
 
-// A Name names the model, or the file of one, to pull.
+// A Name names a model, or a file of a model, on the hub.
 type Name struct {
-	Repository string // "org/name", or "name" of the hub's first models
-	File       string // one file of it; empty: what a model needs
+	Repository string // "org/name"; some of the hub's oldest models have only "name"
+	File       string // a file's path in the repository; empty: all files that the model needs
 	Revision   string // a branch, a tag or a commit; empty: main
 }
 
@@ -62,14 +62,14 @@ func (n Name) revision() string {
 	return n.Revision
 }
 
-// isRevision reports whether s can be the name of a branch, a tag or a commit: it becomes a path in
-// the cache.
+// isRevision reports whether s can be the name of a branch, a tag or a commit. The name becomes a
+// path in the cache, so this also keeps it within the cache's folder.
 func isRevision(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00?#%") && len(s) < 200
 }
 
-// isFile reports whether s can be the path of a file in a repository, also on systems where
-// characters other than the slash have a meaning.
+// isFile reports whether s can be the path of a file in a repository. It rejects characters that
+// have a meaning in paths on some system, such as the backslash.
 func isFile(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00") && len(s) < 1000
 }

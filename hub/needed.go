@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// small lists the files, other than weights, that some part of this module reads.
+// small lists patterns of the files, other than weights, that a part of this module reads.
 var small = []string{
 	"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "vocab.txt", "merges.txt", "*.model", "*.spm", "*.bpe", "tekken.json", "*.tiktoken", "chat_template.*", "additional_chat_templates/*.jinja",
@@ -19,7 +19,8 @@ var small = []string{
 	"sparse_linear.pt", "colbert_linear.pt", // BGE-M3's
 }
 
-// weights lists the forms of a model's weights. The first form that a repository has is taken.
+// weights lists patterns of each form of a model's weights. Needed chooses the first form that a
+// folder has.
 var weights = [][]string{
 	{"model.safetensors"},
 	{"model.safetensors.index.json", "model-*-of-*.safetensors"},
@@ -27,14 +28,14 @@ var weights = [][]string{
 	{"pytorch_model.bin.index.json", "pytorch_model-*-of-*.bin"},
 }
 
-// module is the folder of a module of sentence-transformers, such as 2_Dense, which may have
-// weights of its own.
+// module matches the folder of a module of sentence-transformers, such as 2_Dense. Such a folder
+// may have weights of its own.
 var module = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`) })
 
 // Needed returns the files of a repository that are needed to open it as a model: the
-// configuration, the tokenizer, and the weights in one form, safetensors if there are any. Without
-// config.json (which a module StaticEmbedding does not need), it returns the configuration and the
-// weights of an adapter, or nothing if there is none.
+// configuration, the tokenizer, and the weights in one form, which is safetensors if the repository
+// has it. Without config.json (which a module StaticEmbedding does not need), it returns the
+// configuration and the weights of an adapter, or nothing if there is none.
 func Needed(files []string) []string {
 	static := func(f string) bool { return matches(f, []string{"*_StaticEmbedding/tokenizer.json"}) }
 	if !slices.Contains(files, "config.json") && !slices.ContainsFunc(files, static) {
@@ -74,7 +75,7 @@ func adapter(files []string) []string {
 	return nil
 }
 
-// folders returns the folders that may have weights: the repository itself, and modules.
+// folders returns the folders that may have weights: the repository itself, and those of modules.
 func folders(files []string) []string {
 	dirs := []string{""}
 	for _, f := range files {

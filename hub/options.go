@@ -17,50 +17,52 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// This file has the options of a pull, and what the environment says where they are zero.
+// This file has the options of a pull, and reads their default values from the environment.
 
-// Options say where models come from and where they are stored. The zero value uses the
-// environment.
+// Options state the server, the cache and the limits of a pull. Fields that are zero have the
+// values of the environment.
 type Options struct {
-	Endpoint string // of the hub; empty: HF_ENDPOINT, or https://huggingface.co
+	Endpoint string // address of the hub; empty: HF_ENDPOINT, or https://huggingface.co
 	Cache    string // folder; empty: HF_HUB_CACHE, or hub in HF_HOME
 	Token    string // for private models; empty: HF_TOKEN, or the file HF_TOKEN_PATH or token in HF_HOME
-	Offline  bool   // uses only the cache; HF_HUB_OFFLINE, or else TRANSFORMERS_OFFLINE, has the same effect
+	Offline  bool   // use only the cache, as with HF_HUB_OFFLINE or, if that is not set, TRANSFORMERS_OFFLINE
 
-	// Files chooses among the paths of a repository's files; nil: Needed.
+	// Files receives the paths of a repository's files and returns those to pull; nil: Needed.
 	Files func(files []string) []string
-	// Progress is called now and then during downloads, by one goroutine at a time.
+	// Progress is called repeatedly during downloads, by one goroutine at a time.
 	Progress func(Progress)
-	// Idle is how long a server may send nothing before the request is made again, five times in
-	// all; 0: HF_HUB_DOWNLOAD_TIMEOUT, in seconds, or half a minute; less than 0: as long as Client
-	// waits.
+	// Idle is the longest time without data from a server. After it the request is repeated, up to
+	// five attempts in all. 0: HF_HUB_DOWNLOAD_TIMEOUT, in seconds, or 30 seconds; less than 0:
+	// only Client limits the time.
 	Idle time.Duration
-	// Resolve is how long the hub may take to say which commit a branch or a tag means, and which
-	// files the commit has, where the cache has a commit for it. Then, and where the hub fails or
-	// denies access, Pull returns what the cache has, and calls Warn. 0: HF_HUB_ETAG_TIMEOUT, in
-	// seconds, or ten seconds; less than 0: no limit but Idle.
+	// Resolve limits the time for the hub's answer to the question which commit a branch or a tag
+	// names, and which files the commit has. It applies if the cache has a commit for the name.
+	// After this time, or if the hub fails or denies access, Pull returns the commit in the cache
+	// and calls Warn. 0: HF_HUB_ETAG_TIMEOUT, in seconds, or ten seconds; less than 0: only Idle
+	// limits the time.
 	Resolve time.Duration
-	// Warn is called if Pull returns what the cache has because the hub did not answer; nil: not.
+	// Warn is called if Pull returns files of the cache because the hub did not answer, failed or
+	// denied access. It may be nil.
 	Warn func(warning string)
 	// Client makes the requests; nil: http.DefaultClient. The token is sent only to Endpoint's
 	// host.
 	Client *http.Client
 }
 
-// Progress describes how far a pull has come.
+// Progress describes the progress of a pull.
 type Progress struct {
-	File        string // that came last, whole or a piece of it
-	Done, Total int64  // bytes of all files
+	File        string // whose bytes were counted last
+	Done, Total int64  // bytes of all files of the pull
 }
 
-// A puller is a pull in progress.
+// A puller holds the state of one pull.
 type puller struct {
 	Options
 	name Name
 	repo string // the model's folder in the cache
 }
 
-// settle fills in the options that come from the environment.
+// settle replaces options that are zero with the values of the environment or the defaults.
 func (p *puller) settle() error {
 	if p.Cache == "" {
 		dir, err := hub.Cache()
@@ -95,8 +97,8 @@ func (p *puller) settle() error {
 	return err
 }
 
-// patience returns how long to wait: d; if d is 0, the seconds in a variable of the environment, or
-// else the default; without end if d is negative.
+// patience returns the time to wait: d if it is positive, the largest duration if d is negative. If
+// d is 0, it returns the seconds in the environment variable, or usual if that is not set.
 func patience(d time.Duration, variable string, usual time.Duration) (time.Duration, error) {
 	if d != 0 {
 		if d < 0 {

@@ -22,11 +22,11 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// This file lists a repository and puts its files into the cache: blobs by their hashes, and a
-// folder of links to them for each commit.
+// This file lists a repository and stores its files in the cache: blobs are named by their hashes,
+// and each commit has a folder of links to blobs.
 
-// ask returns what the hub says about the name: many times if the cache has nothing, or else once,
-// for no longer than p.Resolve.
+// ask asks the hub for the commit of the revision and its files. If the cache has nothing, it makes
+// several attempts; otherwise one, for at most p.Resolve.
 func (p *puller) ask(ctx context.Context, have state) (commit string, files []file, err error) {
 	if have == absent {
 		return p.list(ctx, attempts)
@@ -37,16 +37,16 @@ func (p *puller) ask(ctx context.Context, have state) (commit string, files []fi
 	return p.list(ctx, 1)
 }
 
-// A state says what is known about what the cache has for a name.
+// A state says how much the cache has for a name.
 type state int
 
 const (
 	absent  state = iota // nothing, or part of it
-	perhaps              // a folder, which may lack files: nothing says which files the commit has
+	perhaps              // a folder that may lack files, because the cache has no list of the commit's files
 	whole                // everything
 )
 
-// look returns the path that the cache has for the name.
+// look returns the path of the name in the cache, and the state there.
 func (p *puller) look() (string, state) {
 	commit := p.commit()
 	if commit == "" {
@@ -76,7 +76,7 @@ func (p *puller) look() (string, state) {
 	return path, whole
 }
 
-// cached returns the folder or file that the cache has for the name.
+// cached returns the path of the name's folder or file in the cache.
 func (p *puller) cached() (string, error) {
 	if commit := p.commit(); commit != "" {
 		path := filepath.Join(p.snapshot(commit), filepath.FromSlash(p.name.File))
@@ -87,7 +87,7 @@ func (p *puller) cached() (string, error) {
 	return "", check.Errorf(fault.ErrOffline, "%s under %s", p.name, p.Cache)
 }
 
-// pinned returns the revision, a commit in lower case.
+// pinned returns the revision, in lower case if it is a commit.
 func (p *puller) pinned() string {
 	if low := strings.ToLower(p.name.revision()); isCommit(low) {
 		return low
@@ -95,8 +95,8 @@ func (p *puller) pinned() string {
 	return p.name.revision()
 }
 
-// commit returns the commit that the revision is or, as far as the cache knows, names; "" if the
-// cache does not know it.
+// commit returns the revision if it is a commit, and otherwise the commit that the cache has for
+// the branch or tag. It returns "" if the cache has none.
 func (p *puller) commit() string {
 	commit := p.pinned()
 	if text, err := regular.ReadFile(os.DirFS(filepath.Join(p.repo, "refs")), commit); err == nil {
@@ -111,7 +111,8 @@ func (p *puller) commit() string {
 // snapshot returns the folder of a commit.
 func (p *puller) snapshot(commit string) string { return filepath.Join(p.repo, "snapshots", commit) }
 
-// list returns the commit of the revision, and its files. It tries at most as many times as stated.
+// list asks the hub for the commit of the revision and its files, in at most the given number of
+// attempts.
 func (p *puller) list(ctx context.Context, attempts int) (commit string, files []file, err error) {
 	at := p.Endpoint + "/api/models/" + p.name.Repository + "/revision/" + url.PathEscape(p.name.revision()) + "?blobs=true"
 	var text []byte
@@ -121,7 +122,7 @@ func (p *puller) list(ctx context.Context, attempts int) (commit string, files [
 			return err
 		}
 		defer resp.Body.Close()
-		const most = 1 << 26 // bytes; some 300,000 files
+		const most = 1 << 26 // bytes, enough for about 300,000 files
 		text, err = io.ReadAll(io.LimitReader(resp.Body, most))
 		return passing(ctx, err)
 	})
@@ -139,7 +140,7 @@ func (p *puller) list(ctx context.Context, attempts int) (commit string, files [
 		return "", nil, check.Errorf(fault.ErrServer, "%s: sha = %q, want a commit", at, info.Commit)
 	}
 	if pinned := strings.ToLower(p.name.revision()); isCommit(pinned) && info.Commit != pinned {
-		return "", nil, check.Errorf(fault.ErrServer, "%s: sha = %q, want the commit that was asked for", at, info.Commit)
+		return "", nil, check.Errorf(fault.ErrServer, "%s: sha = %q, want the requested commit", at, info.Commit)
 	}
 	for i := range info.Siblings {
 		if err := info.Siblings[i].check(); err != nil {
@@ -161,22 +162,22 @@ func (p *puller) choose(files []file) ([]file, error) {
 	} else {
 		for _, f := range chosen {
 			if !slices.Contains(paths, f) {
-				return nil, check.Errorf(fault.ErrNoModel, "it has no file %s", f)
+				return nil, check.Errorf(fault.ErrNoModel, "the repository has no file %s", f)
 			}
 		}
 	}
 	if len(chosen) == 0 {
 		gguf := slices.DeleteFunc(paths, func(f string) bool { return path.Ext(f) != ".gguf" })
 		if len(gguf) > 0 {
-			return nil, check.Errorf(fault.ErrNoModel, "it is not a folder of a model, but has GGUF files: %s/%s", p.name.Repository, strings.Join(gguf, ", "))
+			return nil, check.Errorf(fault.ErrNoModel, "the repository is not a folder of a model, but has GGUF files: %s/%s", p.name.Repository, strings.Join(gguf, ", "))
 		}
-		return nil, check.Errorf(fault.ErrNoModel, "it has neither config.json nor an adapter's adapter_config.json with its weights")
+		return nil, check.Errorf(fault.ErrNoModel, "the repository has neither config.json nor an adapter's adapter_config.json with its weights")
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(chosen, f.Path) }), nil
 }
 
-// pull downloads those files of a commit that are chosen and that the cache lacks, and returns the
-// folder of the commit.
+// pull downloads the chosen files of a commit that the cache lacks, and returns the folder of the
+// commit.
 func (p *puller) pull(ctx context.Context, commit string, all []file) (string, error) {
 	files, err := p.choose(all)
 	if err != nil {
@@ -191,14 +192,14 @@ func (p *puller) pull(ctx context.Context, commit string, all []file) (string, e
 		for _, f := range files {
 			total.add(f.Path, f.Size)
 		}
-		_ = keep(p.repo, commit, all) // unless nothing can be written
+		_ = keep(p.repo, commit, all) // the cache may be read-only
 	} else if err := p.download(ctx, commit, all, files, total); err != nil {
 		return "", err
 	}
 	if p.pinned() == commit || p.commit() == commit {
 		return dir, nil
 	}
-	// The ref is written last: if there is one, its snapshot is complete.
+	// The ref is written last: its existence means that its snapshot is complete.
 	ref := filepath.Join(p.repo, "refs", filepath.FromSlash(p.name.revision()))
 	if err := os.MkdirAll(filepath.Dir(ref), 0o777); err != nil {
 		return "", err
@@ -206,7 +207,7 @@ func (p *puller) pull(ctx context.Context, commit string, all []file) (string, e
 	return dir, regular.Create(ref, func(f *os.File) error { _, err := f.WriteString(commit); return err })
 }
 
-// download brings files of a commit, whose files are all, into the cache.
+// download stores files of a commit in the cache, and the list of all files of the commit.
 func (p *puller) download(ctx context.Context, commit string, all, files []file, total *counter) error {
 	blobs := filepath.Join(p.repo, "blobs")
 	locks := filepath.Join(p.Cache, ".locks", filepath.Base(p.repo))
@@ -235,7 +236,7 @@ func (p *puller) download(ctx context.Context, commit string, all, files []file,
 	})
 }
 
-// atOnce calls do for every file, for several at the same time, and returns the first error.
+// atOnce calls do for every file, for up to four at the same time, and returns the first error.
 func atOnce(ctx context.Context, files []file, do func(ctx context.Context, f file) error) error {
 	const most = 4
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -258,8 +259,8 @@ func atOnce(ctx context.Context, files []file, do func(ctx context.Context, f fi
 	return context.Cause(ctx)
 }
 
-// link makes path a relative link to a blob, or a copy of it where links cannot be made, as on
-// Windows without the right to make them.
+// link creates path as a relative link to a blob. On Windows, where creating links needs a
+// permission, it copies the blob if it cannot create the link.
 func link(blob, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err

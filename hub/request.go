@@ -13,12 +13,12 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// This file asks a server, several times if it fails for a moment.
+// This file sends requests to a server, and repeats them after temporary failures.
 
-// attempts is the number of times that a download is tried after temporary failures.
+// attempts is the largest number of attempts for a download that fails temporarily.
 const attempts = 5
 
-// pause is how long to wait before the n-th attempt.
+// pause returns the time to wait after n attempts.
 var pause = func(n int) time.Duration { return time.Second << (n - 1) }
 
 // again calls do until it succeeds or fails with an error that is not temporary, at most attempts
@@ -48,11 +48,11 @@ func passing(ctx context.Context, err error) error {
 }
 
 // get requests the file at an address, from byte from on. The answer is the whole file (200) or, if
-// from is not 0, possibly the rest (206). The request ends with an error if the server sends
-// nothing for p.Idle.
+// from is not 0, possibly the rest (206). The request, and reading of its body, end with an error
+// if the server sends nothing for p.Idle.
 func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response, error) {
 	awake, stop := context.WithCancelCause(ctx)
-	watch := time.AfterFunc(p.Idle, func() { stop(fmt.Errorf("it has sent nothing for %v", p.Idle)) })
+	watch := time.AfterFunc(p.Idle, func() { stop(fmt.Errorf("the server has sent nothing for %v", p.Idle)) })
 	req, err := http.NewRequestWithContext(awake, http.MethodGet, at, nil)
 	if err != nil {
 		watch.Stop()
@@ -75,7 +75,7 @@ func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response
 		if errors.As(err, &refused) {
 			return nil, check.Errorf(fault.ErrServer, "%w", err)
 		}
-		return nil, fmt.Errorf("%w (HF_HUB_OFFLINE=1 takes what the cache has)", passing(ctx, err))
+		return nil, fmt.Errorf("%w (HF_HUB_OFFLINE=1 uses only the cache)", passing(ctx, err))
 	}
 	resp.Body = &watched{resp.Body, awake, stop, watch, p.Idle}
 	if err := status(resp, at, from); err != nil {
@@ -85,8 +85,8 @@ func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response
 	return resp, nil
 }
 
-// A watched body ends with an error if a Read waits for longer than idle. Only waiting counts, not
-// what the caller does with the data.
+// A watched body ends with an error if a Read waits for longer than idle. Time between calls of
+// Read does not count.
 type watched struct {
 	io.ReadCloser
 	ctx   context.Context // of the request
@@ -111,14 +111,15 @@ func (w *watched) Close() error {
 	return w.ReadCloser.Close()
 }
 
-// A redirectError says why a redirect is not followed. Another attempt would be led to the same
-// place.
+// A redirectError says why a redirect is not followed. It is not temporary: another attempt would
+// be redirected to the same place.
 type redirectError struct{ error }
 
 func (e *redirectError) Unwrap() error { return e.error }
 
-// discreet returns c without the token in redirects to another host, port or scheme. http.Client by
-// itself also sends it to subdomains and to other ports, where the hub keeps large files.
+// discreet returns a copy of c that omits the token in redirects to another host, port or scheme.
+// An http.Client would also send the token to subdomains and to other ports, where the hub keeps
+// large files.
 func discreet(c *http.Client) *http.Client {
 	d := *c
 	d.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -140,20 +141,21 @@ func discreet(c *http.Client) *http.Client {
 	return &d
 }
 
-// The temporary errors are those of the server, and of a request for the rest of a file that has no
-// more bytes.
+// These errors are temporary. errRange is the server's answer if the requested range begins behind
+// the file's end.
 var (
-	errTransient = fmt.Errorf("%w, perhaps for a moment", fault.ErrServer)
+	errTransient = fmt.Errorf("%w, perhaps temporarily", fault.ErrServer)
 	errRange     = fmt.Errorf("%w: no such range", errTransient)
 )
 
-// status returns the error that an answer to a request from byte from on states.
+// status returns the error for the status of a response, or nil. The request was for the data from
+// byte from on.
 func status(resp *http.Response, at string, from int64) error {
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return check.Errorf(fault.ErrAccess, "%s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; the answer for a model that does not exist is the same", at, resp.Status, reason(resp))
+		return check.Errorf(fault.ErrAccess, "%s: %s%s; a private or gated model needs a token in HF_TOKEN, of an account that has access; the hub's answer is the same if the model does not exist", at, resp.Status, reason(resp))
 	case code == http.StatusNotFound:
 		return check.Errorf(fault.ErrNoModel, "%s%s", at, reason(resp))
 	case code == http.StatusRequestedRangeNotSatisfiable && from > 0:

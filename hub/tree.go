@@ -13,24 +13,24 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
-// This file keeps which files a commit has.
+// This file reads and writes the lists of commits' files in the cache.
 
-// A file is one of a repository, as the hub's API describes it.
+// A file is a file of a repository, as the hub's API describes it.
 type file struct {
 	Path string `json:"rfilename"`
 	Size int64  `json:"size"`
-	Blob string `json:"blobId"` // SHA-1 of Git
+	Blob string `json:"blobId"` // Git's SHA-1 of the file
 	LFS  *large `json:"lfs"`
 }
 
-// large is what the hub says of a file that Git LFS has.
+// large is the hub's description of a file in Git LFS.
 type large struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 }
 
-// hash is that of the file, which also is the name of its blob: SHA-256 of large files, Git's hash
-// of small ones.
+// hash returns the hash of the file, which is also the name of its blob: the SHA-256 of a file in
+// Git LFS, and Git's SHA-1 of any other file.
 func (f *file) hash() string {
 	if f.LFS != nil {
 		return f.LFS.SHA256
@@ -38,7 +38,7 @@ func (f *file) hash() string {
 	return f.Blob
 }
 
-// largest is the size of the largest file that can be; no hub has files of a pebibyte.
+// largest is the greatest size that a description may state, one pebibyte. No hub has larger files.
 const largest = 1 << 50
 
 // check returns an error unless the description is valid.
@@ -48,12 +48,12 @@ func (f *file) check() error {
 		want, f.Size = 64, f.LFS.Size
 	}
 	if !isFile(f.Path) || f.Size < 0 || f.Size > largest || len(f.hash()) != want || !isHex(f.hash()) {
-		return check.Errorf(fault.ErrServer, "it lists a file %q of %d bytes with the hash %q", f.Path, f.Size, f.hash())
+		return check.Errorf(fault.ErrServer, "the hub lists an invalid file %q of %d bytes with the hash %q", f.Path, f.Size, f.hash())
 	}
 	return nil
 }
 
-// every reports whether a folder has all the files.
+// every reports whether a folder has all the files, with their sizes.
 func every(dir string, files []file) bool {
 	return !slices.ContainsFunc(files, func(f file) bool {
 		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path)))
@@ -61,14 +61,14 @@ func every(dir string, files []file) bool {
 	})
 }
 
-// A tree is a file trees/COMMIT.json of the cache: all files of a commit, as huggingface_hub writes
-// them from version 2 on.
+// A tree is the content of a file trees/COMMIT.json in the cache: the list of all files of a
+// commit. huggingface_hub writes this format from version 2 on.
 type tree struct {
 	Version int              `json:"format_version"`
 	Files   map[string]entry `json:"files"`
 }
 
-// An entry is a file of a tree.
+// An entry describes one file of a tree.
 type entry struct {
 	Size   int64  `json:"size"`
 	Blob   string `json:"blob_id"`
@@ -76,11 +76,11 @@ type entry struct {
 	LFS    int64  `json:"lfs_size,omitempty"`
 }
 
-// treeVersion is the version of trees that are known.
+// treeVersion is the only supported format_version.
 const treeVersion = 1
 
-// listed returns the files of a commit, if a model's folder in the cache lists them. Without a list
-// that can be read, the files are unknown.
+// listed returns the list of a commit's files in a model's folder of the cache, and false if there
+// is no valid list of a supported version.
 func listed(repo, commit string) ([]file, bool) {
 	text, err := regular.ReadFile(os.DirFS(filepath.Join(repo, "trees")), commit+".json")
 	if err != nil {
@@ -105,7 +105,8 @@ func listed(repo, commit string) ([]file, bool) {
 	return files, true
 }
 
-// keep writes the list of a commit's files into a model's folder in the cache, unless it is there.
+// keep writes the list of a commit's files to a model's folder in the cache, unless a valid list is
+// there.
 func keep(repo, commit string, files []file) error {
 	if _, ok := listed(repo, commit); ok {
 		return nil

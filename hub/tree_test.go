@@ -20,12 +20,13 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// dialing returns a client whose connections are those that dial makes.
+// dialing returns a client that opens connections with dial.
 func dialing(dial func(ctx context.Context) (net.Conn, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}}
 }
 
-// broken are networks and servers that fail. asked counts what reaches them.
+// broken returns options for networks and servers that fail. asked counts the requests that reach
+// them.
 func broken(t *testing.T, asked *atomic.Int32) map[string]hub.Options {
 	serve := func(answer http.HandlerFunc) hub.Options {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked.Add(1); answer(w, r) }))
@@ -62,8 +63,8 @@ func broken(t *testing.T, asked *atomic.Int32) map[string]hub.Options {
 	}
 }
 
-// TestBroken has a model in the cache, and a network that fails: a name is taken from the cache
-// after a short time, with a warning, and a commit without a question.
+// TestBroken pulls a model that is in the cache while the network fails. A name is found in the
+// cache after a short time, with a warning; a commit is found without a request.
 func TestBroken(t *testing.T) {
 	newFake(t)
 	defer hub.SetPause(func(int) time.Duration { return time.Hour })() // no second attempt
@@ -77,7 +78,7 @@ func TestBroken(t *testing.T) {
 	}
 	for name, o := range broken(t, new(atomic.Int32)) {
 		if testenv.Quick() && (name == "no answer" || name == "an answer in drops") {
-			continue // they wait, as a server of names that does not answer
+			continue // the subtest "a server of names that does not answer" also waits, and always runs
 		}
 		t.Run(name, func(t *testing.T) {
 			o.Resolve = 100 * time.Millisecond
@@ -89,7 +90,7 @@ func TestBroken(t *testing.T) {
 				if got, err := hub.Pull(t.Context(), model, o); err != nil || got != want {
 					t.Errorf("%s: %s, %v, want %s", model, got, err, want)
 				}
-				if took := time.Since(start); took > 10*time.Second { // on a slow machine
+				if took := time.Since(start); took > 10*time.Second { // generous, for slow machines
 					t.Errorf("%s took %v", model, took)
 				}
 				if len(warnings) != 1 || !strings.Contains(warnings[0], model) || !strings.Contains(warnings[0], "cache") {
@@ -98,7 +99,7 @@ func TestBroken(t *testing.T) {
 			}
 			warnings = nil
 			var asked atomic.Int32
-			again := broken(t, &asked)[name] // what the questions above began may still go on
+			again := broken(t, &asked)[name] // requests of the loop above may still be running
 			o.Endpoint, o.Client = again.Endpoint, again.Client
 			for model, want := range map[string]string{"org/name@" + commit: dir, "org/name@" + strings.ToUpper(commit): dir, "org/name/a/b c.gguf@" + commit: file} {
 				if got, err := hub.Pull(t.Context(), model, o); err != nil || got != want {
@@ -119,8 +120,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestDefinite: what the hub says for good, and the end of the context, count although the cache
-// has the model.
+// TestDefinite verifies that permanent errors of the hub, and the end of the context, are returned
+// although the cache has the model.
 func TestDefinite(t *testing.T) {
 	f := newFake(t)
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
@@ -147,8 +148,8 @@ func TestDefinite(t *testing.T) {
 	}
 }
 
-// TestTrees: the cache says which files a commit has. Where it does not, as after a pull by an
-// older program, the hub is asked once; where files are missing, they are pulled.
+// TestTrees verifies that Pull uses the cache's list of a commit's files. Without a list, as after
+// a pull by an older program, it asks the hub once; missing files are pulled.
 func TestTrees(t *testing.T) {
 	f := newFake(t)
 	defer hub.SetPause(func(int) time.Duration { return 0 })()
@@ -207,7 +208,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// TestReadOnly: a model that is whole is taken from a cache into which nothing can be written.
+// TestReadOnly pulls a complete model from a cache that cannot be written.
 func TestReadOnly(t *testing.T) {
 	newFake(t)
 	dir, err := hub.Pull(t.Context(), "org/name", hub.Options{})
@@ -215,7 +216,7 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo := filepath.Dir(filepath.Dir(dir))
-	for _, path := range []string{filepath.Join(repo, "trees"), filepath.Join(filepath.Dir(repo), ".locks")} { // a file in place of a folder: root may write anywhere
+	for _, path := range []string{filepath.Join(repo, "trees"), filepath.Join(filepath.Dir(repo), ".locks")} { // a file in place of a folder, because root may write anywhere
 		if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o444)); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +226,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestPatience: variables of the environment say how long to wait, and whether to ask at all.
+// TestPatience verifies that environment variables set the time to wait, and whether Pull sends
+// requests at all.
 func TestPatience(t *testing.T) {
 	f := newFake(t)
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{}); err != nil {
@@ -241,7 +243,7 @@ func TestPatience(t *testing.T) {
 	f.cause(func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })
 	warning := ""
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Warn: func(w string) { warning = w }}); err != nil || !strings.Contains(warning, "within 1s") {
-		t.Errorf("%v, %q, want a warning that says how long it was", err, warning)
+		t.Errorf("%v, %q, want a warning with the time", err, warning)
 	}
 	if _, err := hub.Pull(t.Context(), "org/name", hub.Options{Resolve: -1, Idle: 50 * time.Millisecond, Warn: func(w string) { warning = w }}); err != nil || !strings.Contains(warning, "nothing for 50ms") {
 		t.Errorf("%v, %q, want a warning that the server has sent nothing", err, warning)

@@ -71,7 +71,7 @@ func TestPull(t *testing.T) {
 	}
 	down.Store(true)
 	for model, warned := range map[string]bool{"hf://org/name": true, "hf://org/name@" + commit: false} {
-		if got, errs, code := call("some words\n", "embed", model); code != exitOK || got != want || strings.Contains(errs, "warning: org/name: taken from the cache") != warned {
+		if got, errs, code := call("some words\n", "embed", model); code != exitOK || got != want || strings.Contains(errs, "warning: org/name: using the last pulled files of the cache") != warned {
 			t.Errorf("embed %s without the server: %d, %.60q, %q, want a warning: %v", model, code, got, errs, warned)
 		}
 		if got, errs, code := call("some words\n", "embed", "-offline", model); code != exitOK || got != want || errs != "" {
