@@ -8,11 +8,12 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has finite automata over characters. Several patterns, lengths and lists of words are
-// joined by them to what holds all of them at once, or what does not hold one.
+// This file has finite automata over characters. They combine patterns, limits of length and lists
+// of words to one automaton for the texts that match all of them, or that do not match some of
+// them.
 
-// An automaton is what nondeterministic automata are built in, from their ends to their beginnings.
-// State 0 is the end of the text.
+// An automaton has the states of several nondeterministic automata. Each is built from its end to
+// its beginning: a state leads to states that already exist. State 0 is the end of the text.
 type automaton struct {
 	states []anode
 	labels [][]runeRange
@@ -22,22 +23,22 @@ type automaton struct {
 
 // An anode is a state.
 type anode struct {
-	on   []way // by a character of a label
-	free []way // by none, if what follows is of the label
+	on   []way // transitions that read a character of a label
+	free []way // transitions that read nothing, if the next character is of the label
 }
 
 type way struct{ label, to int32 }
 
-// What free ways may ask for instead of a label.
+// These conditions of free ways replace a label.
 const (
 	always int32 = -1
 	atEnd  int32 = -2
 )
 
-// Limits of automata. They bound the time that schemas take with strings to about a second.
+// Limits of automata. They bound the time for compiling the strings of a schema to about a second.
 const (
 	maxPlaces  = 1 << 16 // states of all automata of a schema
-	maxSubsets = 1 << 14 // states of one that is determined
+	maxSubsets = 1 << 14 // states of one deterministic automaton
 	maxSteps   = 1 << 24
 )
 
@@ -47,12 +48,12 @@ func newAutomaton() *automaton {
 
 func (a *automaton) full() error {
 	if len(a.states) > maxPlaces || a.work < 0 {
-		return errorf(fault.ErrTooLarge, "its automaton has too many states")
+		return errorf(fault.ErrTooLarge, "the automaton has too many states")
 	}
 	return nil
 }
 
-// add returns a new state; full reports whether it is one too many.
+// add adds a state and returns its number. The caller checks full.
 func (a *automaton) add(on, free []way) int32 {
 	a.states = append(a.states, anode{on, free})
 	return int32(len(a.states) - 1)
@@ -76,19 +77,20 @@ func (a *automaton) label(set []runeRange) int32 {
 
 var everyRune = []runeRange{{0, utf8.MaxRune}}
 
-// anything returns the beginning of any text.
+// anything returns the first state of an automaton for any text.
 func (a *automaton) anything() int32 {
 	s := a.add(nil, []way{{always, 0}})
 	a.states[s].on = []way{{a.label(everyRune), s}}
 	return s
 }
 
-// length returns the beginning of texts of min to max characters; max -1 means no limit.
+// length returns the first state of an automaton for texts of least to most characters; most -1
+// means no limit.
 func (a *automaton) length(least, most int) (int32, error) {
 	every, next := a.label(everyRune), int32(0)
 	switch {
 	case max(least, most) > maxPlaces:
-		return 0, errorf(fault.ErrTooLarge, "more than %d characters, together with what else is said of them", maxPlaces)
+		return 0, errorf(fault.ErrTooLarge, "more than %d characters, combined with other rules for the string", maxPlaces)
 	case most < 0:
 		next, most = a.anything(), least
 	}
@@ -101,7 +103,7 @@ func (a *automaton) length(least, most int) (int32, error) {
 	return next, nil
 }
 
-// words returns the beginning of any of some texts.
+// words returns the first state of an automaton for the texts in list.
 func (a *automaton) words(list []string) int32 {
 	var free []way
 	for _, w := range list {
@@ -115,16 +117,16 @@ func (a *automaton) words(list []string) int32 {
 	return a.add(nil, free)
 }
 
-// A deterministic automaton begins in state 0, and goes from each state by each class of characters
-// to one other, or by -1 nowhere. From each of its states a text can come to an end; it has no
-// states if there is no text.
+// A deterministic is a deterministic automaton, which begins in state 0. next has the successor of
+// each state for each class of characters; -1 means that there is none. A final state can be
+// reached from each state. An automaton that matches no text has no states.
 type deterministic struct {
 	classes [][]runeRange
 	next    [][]int32
 	final   []bool
 }
 
-// embed returns the beginning of the texts of d.
+// embed adds the states of d, and returns the first.
 func (a *automaton) embed(d *deterministic) int32 {
 	base := int32(len(a.states))
 	if len(d.next) == 0 {
@@ -149,11 +151,11 @@ func (a *automaton) embed(d *deterministic) int32 {
 	return base
 }
 
-// A determiner makes one deterministic automaton of several.
+// A determiner combines several automata to a deterministic one, by the subset construction.
 type determiner struct {
 	*automaton
 	classes [][]runeRange
-	in      [][]bool // whether a label has a class
+	in      [][]bool // of each label and class: whether the label contains the class
 	index   map[string]int32
 	subsets [][]int32 // of each state: the states of the first automaton, -1, those of the second, and so on
 	marks   []int
@@ -161,8 +163,8 @@ type determiner struct {
 	starts  int
 }
 
-// determine returns the automaton of the texts for which holds is true of what each automaton, by
-// its beginning, says of them.
+// determine returns the automaton of the texts for which holds returns true. ends[i] reports
+// whether the automaton that begins in starts[i] matches the text.
 func (a *automaton) determine(starts []int32, holds func(ends []bool) bool) (*deterministic, error) {
 	d := &determiner{automaton: a, index: map[string]int32{}, marks: make([]int, len(a.states)), starts: len(starts)}
 	if err := a.full(); err != nil {
@@ -184,14 +186,14 @@ func (a *automaton) determine(starts []int32, holds func(ends []bool) bool) (*de
 		}
 		out.next = append(out.next, next)
 		if len(d.subsets) > maxSubsets || d.work < 0 {
-			return nil, errorf(fault.ErrTooLarge, "its automaton has too many states")
+			return nil, errorf(fault.ErrTooLarge, "the automaton has too many states")
 		}
 	}
 	out.trim()
 	return out, nil
 }
 
-// partition finds the classes of characters that the automata tell apart.
+// partition computes the classes of characters: the automata treat all characters of a class alike.
 func (d *determiner) partition(starts []int32) {
 	used := make([]bool, len(d.labels))
 	seen := make([]bool, len(d.states))
@@ -255,8 +257,8 @@ func (d *determiner) partition(starts []int32) {
 	add(utf8.MaxRune + 1)
 }
 
-// reach calls visit for each state that those of one part of a subset lead to by free ways, if what
-// follows is of a class, or the end where that is negative.
+// reach calls visit for each state of part, and for each state that free ways lead to from there if
+// the next character is of a class. A negative class stands for the end of the text.
 func (d *determiner) reach(part []int32, class int, visit func(s int32)) {
 	d.mark++
 	todo := slices.Clone(part)
@@ -295,7 +297,7 @@ func (d *determiner) ends(subset []int32) (ends []bool) {
 	return ends
 }
 
-// step is where a subset leads by a class.
+// step returns the subset that follows after a character of a class.
 func (d *determiner) step(subset []int32, class int) (to []int32) {
 	d.parts(subset, func(part []int32) {
 		begin := len(to)
@@ -313,7 +315,7 @@ func (d *determiner) step(subset []int32, class int) (to []int32) {
 	return to
 }
 
-// subset returns the state of a subset.
+// subset returns the number of a subset, which it adds if it is new.
 func (d *determiner) subset(s []int32) int32 {
 	key := make([]byte, 0, 4*len(s))
 	for _, x := range s {
@@ -329,7 +331,7 @@ func (d *determiner) subset(s []int32) int32 {
 	return n
 }
 
-// matches reports whether text is one that begins at start.
+// matches reports whether the automaton that begins in start matches text.
 func (a *automaton) matches(start int32, text string) (bool, error) {
 	d := &determiner{automaton: a, marks: make([]int, len(a.states)), starts: 1}
 	if err := a.full(); err != nil {
@@ -343,13 +345,13 @@ func (a *automaton) matches(start int32, text string) (bool, error) {
 		})
 		subset = d.step(subset, class)
 		if d.work < 0 {
-			return false, errorf(fault.ErrTooLarge, "its automaton has too many states")
+			return false, errorf(fault.ErrTooLarge, "the automaton has too many states")
 		}
 	}
 	return d.ends(subset)[0], nil
 }
 
-// trim leaves out the states from which no text comes to an end.
+// trim removes the states from which no final state can be reached.
 func (d *deterministic) trim() {
 	before := make([][]int32, len(d.next))
 	var todo []int32

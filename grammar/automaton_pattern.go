@@ -8,10 +8,11 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file makes automata of patterns, with anchors, word boundaries and look-ahead wherever they
-// are.
+// This file builds automata from patterns. Anchors, word boundaries and look-ahead may be anywhere
+// in a pattern.
 
-// after is what was before a place in the text: nothing, a character of a word, another character.
+// These constants say what precedes a place in the text: nothing, a character of a word, or another
+// character.
 const (
 	afterNothing = iota
 	afterWord
@@ -19,12 +20,12 @@ const (
 	befores
 )
 
-// A before is the states at one place, by what was before it.
+// A before has the state at a place of a pattern for each kind of preceding character.
 type before [befores]int32
 
 func same(s int32) before { return before{s, s, s} }
 
-// search returns the beginning of the texts that a pattern is found in.
+// search returns the first state of an automaton for the texts that contain a match of a pattern.
 func (a *automaton) search(re *syntax.Regexp) (int32, error) {
 	any := setOf(everyRune)
 	around := &syntax.Regexp{Op: syntax.OpStar, Sub: []*syntax.Regexp{any}}
@@ -36,8 +37,8 @@ func (a *automaton) search(re *syntax.Regexp) (int32, error) {
 	return b[afterNothing], err
 }
 
-// pattern is where a text begins that re matches, and that goes on as then has it. In a loop, then
-// is not complete.
+// pattern returns the states before a match of re that then follows. In a loop, the states of then
+// are not complete yet.
 func (a *automaton) pattern(re *syntax.Regexp, then before, loop bool) (b before, err error) {
 	if err := a.full(); err != nil {
 		return b, err
@@ -81,7 +82,7 @@ func (a *automaton) pattern(re *syntax.Regexp, then before, loop bool) (b before
 	return a.assertion(re, then, loop)
 }
 
-// assertion is pattern for what matches no character.
+// assertion does the same as pattern for expressions that match no characters.
 func (a *automaton) assertion(re *syntax.Regexp, then before, loop bool) (b before, err error) {
 	switch re.Op {
 	case syntax.OpBeginText:
@@ -108,7 +109,8 @@ func (a *automaton) assertion(re *syntax.Regexp, then before, loop bool) (b befo
 	return b, errorf(fault.ErrUnsupported, "%s", re)
 }
 
-// ahead joins what follows with what it has to begin with, or must not.
+// ahead returns the states of a look-ahead: the rest of the text must match then, and it must
+// begin, or must not begin, with a match of re.Sub[0].
 func (a *automaton) ahead(re *syntax.Regexp, then before, loop bool) (b before, err error) {
 	if loop {
 		return b, errorf(fault.ErrUnsupported, "look-ahead in a repetition")
@@ -131,7 +133,7 @@ func (a *automaton) ahead(re *syntax.Regexp, then before, loop bool) (b before, 
 	return b, nil
 }
 
-// character is one of set.
+// character returns the states before one character of set.
 func (a *automaton) character(set []runeRange, then before) before {
 	if then[afterWord] == then[afterOther] {
 		return same(a.add([]way{{a.label(set), then[afterWord]}}, nil))
@@ -139,7 +141,7 @@ func (a *automaton) character(set []runeRange, then before) before {
 	return same(a.add([]way{{a.label(common2(set, word)), then[afterWord]}, {a.label(common2(set, negated(word))), then[afterOther]}}, nil))
 }
 
-// either is any of several.
+// either returns states that lead to each of several alternatives.
 func (a *automaton) either(all []before) (b before) {
 	for i := range b {
 		if i > 0 && !slices.ContainsFunc(all, func(x before) bool { return x[i] != x[i-1] }) {
@@ -155,10 +157,10 @@ func (a *automaton) either(all []before) (b before) {
 	return b
 }
 
-// repeated is re, least to most times.
+// repeated returns the states before least to most matches of re; most -1 means no limit.
 func (a *automaton) repeated(re *syntax.Regexp, least, most int, then before, loop bool) (b before, err error) {
 	if most < 0 {
-		// The way back to the beginning of a loop is made once its states are known.
+		// The way back to the beginning of a loop is added when its states are known.
 		b := before{}
 		for i := range b {
 			if i > 0 && then[i] == then[i-1] && !hasAssertion(re) {
@@ -208,7 +210,7 @@ func common2(a, b []runeRange) (both []runeRange) {
 	return both
 }
 
-// anySet returns the characters of a class.
+// anySet returns the characters that a class or a dot matches.
 func anySet(re *syntax.Regexp) []runeRange {
 	switch re.Op {
 	case syntax.OpAnyChar:
@@ -219,8 +221,8 @@ func anySet(re *syntax.Regexp) []runeRange {
 	return classSet(re)
 }
 
-// literalSets returns the characters of a literal, each with those that differ from it by their
-// case alone if so flagged.
+// literalSets returns a set for each character of a literal: the character and, with the flag
+// FoldCase, its other cases.
 func literalSets(re *syntax.Regexp) [][]runeRange {
 	sets := make([][]runeRange, len(re.Rune))
 	for i, r := range re.Rune {

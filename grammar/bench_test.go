@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// realistic returns a vocabulary of n tokens, of lengths like those of tokenizers for text and
-// code: every byte, then words of random syllables with and without a space before them, marks,
-// digits, and characters beyond ASCII, some of them cut.
+// realistic returns a vocabulary of n tokens with lengths as in tokenizers for text and code: every
+// byte, then words of random syllables with and without a space before them, punctuation marks,
+// digits, and characters beyond ASCII, some of them incomplete.
 func realistic(t testing.TB, n int) *Vocabulary {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -88,7 +88,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstUse goes through a text byte by byte with a new grammar, all masks included.
+// BenchmarkFirstUse follows a text byte by byte with a new grammar, and computes all masks.
 func BenchmarkFirstUse(b *testing.B) {
 	v := realistic(b, large)
 	for _, c := range []struct{ name, schema string }{{"schema", personSchema}, {"object", `{"type": "object"}`}} {
@@ -119,8 +119,8 @@ func follow(b testing.TB, m *Matcher, text string) *Matcher {
 	return m
 }
 
-// BenchmarkStep is what a decode step costs once states have been met: Apply to all logits and
-// Accept, or Mask and Accept, on the average over a text.
+// BenchmarkStep measures a decode step whose states have been computed before: Apply to all logits
+// and Accept, or Mask and Accept, on average over a text.
 func BenchmarkStep(b *testing.B) {
 	v := realistic(b, large)
 	g, err := JSONSchema([]byte(personSchema))

@@ -9,10 +9,11 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file makes the automaton that a Matcher follows: the states of glushkov.go with equal ones
-// joined, the order of rules, and the classes of bytes.
+// This file builds the automaton that a Matcher follows: it merges equal states of glushkov.go, and
+// computes the order of rules and the classes of bytes.
 
-// An edge leads to a state by a byte of lo to hi, or by a call of rule if that is not negative.
+// An edge leads to state to. It reads a byte of lo to hi or, if rule is not negative, calls the
+// rule.
 type edge struct {
 	lo, hi byte
 	rule   int32
@@ -22,33 +23,33 @@ type edge struct {
 type state struct {
 	edges []edge
 	final bool  // the rule may end here
-	run   int32 // index of the run it belongs to, -1 for none
-	place int32 // in that run
+	run   int32 // index of its run, or -1
+	place int32 // index in that run
 }
 
-// A ruleStart is where the automaton of a rule begins.
+// A ruleStart describes the beginning of a rule's automaton.
 type ruleStart struct {
 	state  int32
-	order  int32     // a rule comes after all that call it before any byte
-	first  [4]uint64 // the bytes that what it matches begins with
-	height int32     // how many rules can be entered with one of them, with itself
+	order  int32     // a rule comes after all rules that call it before they read a byte
+	first  [4]uint64 // a bit for each byte that a match can begin with
+	height int32     // largest number of rules that one of these bytes enters, with this one
 }
 
-// A Grammar is what a text has to match, compiled. It is immutable apart from what Matchers have
-// found out about it, may be used by several goroutines at a time, and holds the vocabularies that
-// it has been used with.
+// A Grammar is a compiled regular expression, GBNF grammar or JSON schema. It is safe for
+// concurrent use. For each Vocabulary that it is used with, it stores the states that Matchers have
+// computed, and keeps the Vocabulary in memory.
 type Grammar struct {
 	states  []state
 	rules   []ruleStart
 	runs    []run
-	class   [256]uint8 // of each byte; the automaton does not tell bytes of a class apart
+	class   [256]uint8 // of each byte; all edges treat the bytes of a class alike
 	samples []byte     // a byte of each class
 	empty   bool       // the empty text matches
-	height  int32      // how many rules can be entered with one byte
+	height  int32      // largest number of rules that one byte enters
 	shared  sharedStates
 }
 
-// compile makes a Grammar of p.
+// compile compiles p.
 func compile(p *program) (*Grammar, error) {
 	if len(p.rules) > maxRules {
 		return nil, errorf(fault.ErrTooLarge, "more than %d rules", maxRules)
@@ -75,9 +76,9 @@ func compile(p *program) (*Grammar, error) {
 	return g, g.sortRules(p)
 }
 
-// join makes g.states of b's, one for all that are final and go on alike, and returns the state
-// that each of b's became. States joined may make others alike, hence the rounds; a few of them
-// find nearly all that there are.
+// join merges states of b that are equally final and have equal edges to g.states, and returns the
+// state of g for each state of b. A merge may make other states equal, hence the rounds; eight of
+// them find nearly all equal states.
 func (b *builder) join(g *Grammar) []int32 {
 	to, count := make([]int32, len(b.symbols)), len(b.symbols)
 	for i := range to {
@@ -109,8 +110,8 @@ func (b *builder) join(g *Grammar) []int32 {
 	return to
 }
 
-// alike numbers the states such that those with equal edges, as far as to says that the states they
-// lead to are equal, have the same number.
+// alike returns new numbers of the states: states that are equally final and have equal edges get
+// the same number. Edges are equal if to has the same number for the states that they lead to.
 func (b *builder) alike(to []int32) (next []int32, n int) {
 	next = make([]int32, len(to))
 	known := make(map[string]int32, len(to))
@@ -135,8 +136,8 @@ func (b *builder) alike(to []int32) (next []int32, n int) {
 	return next, len(known)
 }
 
-// edgesOf returns the edges of state i of b, in order, each once, with ranges of bytes joined where
-// they meet.
+// edgesOf returns the edges of state i of b, sorted and without duplicates. It joins adjacent
+// ranges of bytes.
 func (b *builder) edgesOf(i int, to []int32) []edge {
 	edges := make([]edge, 0, len(b.follow[i]))
 	for _, f := range b.follow[i] {
@@ -157,7 +158,7 @@ func (b *builder) edgesOf(i int, to []int32) []edge {
 	return kept
 }
 
-// classes finds the bytes that no edge tells apart.
+// classes computes the classes of bytes.
 func (g *Grammar) classes() {
 	var begins [257]bool
 	for _, s := range g.states {
@@ -175,8 +176,8 @@ func (g *Grammar) classes() {
 	}
 }
 
-// sortRules finds the order of rules and the bytes that each may begin with. It fails if a rule may
-// call itself before any byte.
+// sortRules computes the order of rules and the bytes that each may begin with. It fails if a rule
+// may call itself before any byte.
 func (g *Grammar) sortRules(p *program) error {
 	const before, within, done = 0, 1, 2
 	phase := make([]uint8, len(g.rules))
@@ -222,7 +223,7 @@ func (g *Grammar) sortRules(p *program) error {
 	return nil
 }
 
-// cycle names the rules of path from the first occurrence of its last one.
+// cycle returns the names of the rules of path, from the first occurrence of its last rule on.
 func (p *program) cycle(path []int32) string {
 	var names []string
 	for _, rule := range path[slices.Index(path, path[len(path)-1]):] {

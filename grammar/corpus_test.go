@@ -11,17 +11,17 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A committed is a schema in the form of an MCP server's tool or of a pydantic model, with
-// instances in the order of its members.
+// A committed is a schema as MCP servers state it for a tool, or as pydantic writes it for a model,
+// with instances whose members are in its order.
 type committed struct {
 	Name    string
 	Schema  json.RawMessage
 	Yes, No []json.RawMessage
-	Unheld  string // the path of what no grammar holds; "" for none
+	Unheld  string // the path of a keyword that no grammar enforces, or ""
 }
 
-// TestShapes: of each schema the valid instances are let through and the others not, or it is
-// refused by the path.
+// TestShapes verifies that each grammar accepts the valid instances of a schema and no other, or
+// that the error for the schema has the expected path.
 func TestShapes(t *testing.T) {
 	data, err := os.ReadFile("testdata/schemas.jsonl")
 	if err != nil {
@@ -49,13 +49,13 @@ func TestShapes(t *testing.T) {
 		for _, text := range s.Yes {
 			yes++
 			if _, whole := begins(t, g, string(text)); !whole {
-				t.Errorf("%s: %s is not let through", s.Name, text)
+				t.Errorf("%s: %s is not accepted", s.Name, text)
 			}
 		}
 		for _, text := range s.No {
 			no++
 			if _, whole := begins(t, g, string(text)); whole {
-				t.Errorf("%s: %s is let through", s.Name, text)
+				t.Errorf("%s: %s is accepted", s.Name, text)
 			}
 		}
 	}

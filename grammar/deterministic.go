@@ -2,11 +2,11 @@ package grammar
 
 import "fmt"
 
-// This file makes expressions of deterministic automata.
+// This file converts deterministic automata to expressions.
 
-// expr returns the expression of the texts of d, whose characters are written by s. Sets that take
-// several bytes become rules, one for all places.
-func (d *deterministic) expr(p *program, s speller) *expr {
+// expr returns the expression of the texts that d matches, with characters encoded by s. A set of
+// characters of several bytes becomes a rule that all its uses share.
+func (d *deterministic) expr(p *program, s encoder) *expr {
 	if len(d.next) == 0 {
 		return none
 	}

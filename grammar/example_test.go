@@ -7,7 +7,8 @@ import (
 	"github.com/avoformer/avoformer/grammar"
 )
 
-// A sampler that is held to a schema: Apply before each choice, Accept after it.
+// This example is a sampler that follows a schema: it calls Apply before each choice, and Accept
+// after it.
 func ExampleMatcher() {
 	tokens := [][]byte{[]byte(`{"`), []byte("colour"), []byte(`":`), []byte(` "`), []byte("red"), []byte("blue"), []byte(`"}`), []byte("purple"), nil}
 	v, err := grammar.NewVocabulary(tokens, []int{8})
@@ -20,7 +21,7 @@ func ExampleMatcher() {
 	}
 	m := g.Matcher(v)
 	for !m.Done() {
-		logits := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9} // of a model that likes the last tokens best
+		logits := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9} // the model prefers the last tokens
 		if err := m.Apply(logits); err != nil {
 			panic(err)
 		}
@@ -38,7 +39,7 @@ func ExampleMatcher() {
 	// Output: {"colour": "blue"}
 }
 
-// A grammar in the form of llama.cpp, and the tokens that may follow.
+// This example compiles a grammar in llama.cpp's format and prints the tokens that may follow.
 func ExampleGBNF() {
 	g, err := grammar.GBNF(`
 root ::= term ("+" term)*
@@ -64,7 +65,7 @@ term ::= [0-9]+ | "(" root ")"`)
 	// token may not follow: token 3, "))"
 }
 
-// The tokens that may come first, for three kinds of sources.
+// This example prints the tokens that may come first, for three kinds of sources.
 func ExampleRegexp() {
 	tokens := [][]byte{[]byte("a"), []byte("1"), []byte("{"), nil}
 	v, err := grammar.NewVocabulary(tokens, []int{3})
@@ -96,7 +97,7 @@ func ExampleRegexp() {
 	// {
 }
 
-// A text that a model wrote, and what it breaks of a schema.
+// This example validates texts of a model, and prints how they violate a schema.
 func ExampleNewValidator() {
 	v, err := grammar.NewValidator([]byte(`{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"]}`))
 	if err != nil {
@@ -108,5 +109,5 @@ func ExampleNewValidator() {
 	// Output:
 	// <nil>
 	// not valid for the schema: at '/age': -1 is beyond minimum 0
-	// not valid for the schema: there is no "age"
+	// not valid for the schema: the member "age" is missing
 }

@@ -2,7 +2,7 @@ package grammar
 
 import "fmt"
 
-// This file has the expressions that every source becomes: bytes, sequences, alternatives,
+// Every source is converted to the expressions of this file: bytes, sequences, alternatives,
 // repetitions and calls of rules.
 
 type op uint8
@@ -14,8 +14,8 @@ const (
 	opConcat           // all of sub, one after another
 	opAlt              // one of sub
 	opRepeat           // sub[0], min to max times; max -1 means no limit
-	opCall             // what rule matches
-	opGraph            // the labels on a way through an automaton, which sub are
+	opCall             // a match of rule
+	opGraph            // a path through graph; sub has the expressions of its ways
 )
 
 // An expr is an expression. It may occur in several places of other expressions, but not in itself.
@@ -27,15 +27,15 @@ type expr struct {
 	sub      []*expr
 	graph    *graph
 
-	// Known once analyse has run.
+	// analyse sets these fields.
 	empty bool // matches the empty string
 	some  bool // matches a string that is not empty
-	size  int  // number of bytes and calls, with those of rules not counted
+	size  int  // number of byte ranges and calls, without those in called rules
 }
 
-// A graph is an automaton that begins in state 0 and ends in a final one, which every state leads
-// to. Each way has the expression of the same place in sub, which matches some string and not the
-// empty one.
+// A graph is an automaton that begins in state 0 and ends in a final state, which can be reached
+// from every state. The expression of ways[i] is sub[i] of the expr; it matches at least one
+// string, and not the empty one.
 type graph struct {
 	ways  []graphWay
 	final []bool
@@ -43,7 +43,7 @@ type graph struct {
 
 type graphWay struct{ from, to int32 }
 
-// Both are shared, and nothing changes them.
+// These expressions are shared and must not be changed.
 var (
 	none  = &expr{op: opNone}
 	empty = &expr{op: opEmpty, empty: true}
@@ -95,8 +95,8 @@ func repeat(e *expr, min, max int) *expr {
 func optional(e *expr) *expr { return repeat(e, 0, 1) }
 func star(e *expr) *expr     { return repeat(e, 0, -1) }
 
-// words matches any of the given strings, which share their common beginnings, so that no state has
-// one path for each of them. The slice is in order and free of duplicates.
+// words matches any of the given strings. Strings with a common prefix share its expression, so
+// that no state has one edge for each string. The slice is sorted and has no duplicates.
 func words(sorted []string) *expr {
 	var alternatives []*expr
 	for i := 0; i < len(sorted); {
@@ -119,7 +119,7 @@ func words(sorted []string) *expr {
 	return alt(alternatives...)
 }
 
-// common is the length of the common beginning of a and b.
+// common returns the length of the common prefix of a and b.
 func common[T string | []byte](a, b T) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -128,11 +128,11 @@ func common[T string | []byte](a, b T) int {
 	return n
 }
 
-// A program is the rules that a source became; a rule without expression matches nothing. Rule 0 is
-// what a whole text has to match.
+// A program has the rules of a source. A rule without an expression matches nothing. A whole text
+// must match rule 0.
 type program struct {
 	rules []*expr
-	names []fmt.Stringer // for messages; nil for what is part of another rule
+	names []fmt.Stringer // for messages; nil if the rule is a part of another one
 }
 
 // A ruleName is the name of a rule.
@@ -140,14 +140,14 @@ type ruleName string
 
 func (n ruleName) String() string { return string(n) }
 
-// rule adds a rule, whose expression may be set later.
+// rule adds a rule and returns its number. Its expression may be set later.
 func (p *program) rule(name fmt.Stringer, e *expr) int {
 	p.rules, p.names = append(p.rules, e), append(p.names, name)
 	return len(p.rules) - 1
 }
 
-// analyse finds out what each expression matches: whether the empty string, and whether any other.
-// A rule is looked at again when it becomes known that a rule which it calls matches more.
+// analyse computes for each expression whether it matches the empty string, and whether it matches
+// any other. It repeats this for a rule if a rule that it calls turns out to match more.
 func (p *program) analyse() {
 	callers := make([][]int, len(p.rules))
 	var note func(e *expr, rule int)
@@ -167,7 +167,7 @@ func (p *program) analyse() {
 			p.rules[i] = none
 		}
 		note(p.rules[i], i)
-		queue[len(queue)-1-i], queued[i] = i, true // what is called mostly comes later
+		queue[len(queue)-1-i], queued[i] = i, true // backwards: called rules mostly have larger numbers
 	}
 	for len(queue) > 0 {
 		rule := queue[0]
@@ -186,7 +186,8 @@ func (p *program) analyse() {
 	}
 }
 
-// update computes the fields of e and of its parts, as far as those of the rules are known.
+// update computes the fields of e and of its parts from the fields that are known of the called
+// rules.
 func (p *program) update(e *expr) {
 	if e.op == opNone || e.op == opEmpty {
 		return

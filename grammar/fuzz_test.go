@@ -11,15 +11,15 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// sane fails unless err is one of those that sources have.
+// sane fails unless err is of a kind that sources have.
 func sane(t *testing.T, err error) {
 	if !errors.Is(err, fault.ErrSyntax) && !errors.Is(err, fault.ErrUnsupported) && !errors.Is(err, fault.ErrTooLarge) {
 		t.Fatal(err)
 	}
 }
 
-// wander goes through g at random and returns the text once it may end; ok is false if it does not
-// come that far. At each state something may follow, or the text may end.
+// wander follows g at random and returns the text when it may end; ok is false if that does not
+// happen. It fails if neither a byte may follow nor the text may end.
 func wander(t *testing.T, g *Grammar, seed uint64) (text []byte, ok bool) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := g.Matcher(everyByte)
@@ -66,7 +66,7 @@ func FuzzRegexp(f *testing.F) {
 		}
 		re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
 		if err != nil {
-			return // for package regexp it is too large
+			return // it is too large for package regexp
 		}
 		if _, whole := begins(t, g, text); utf8.ValidString(text) && whole != re.MatchString(text) {
 			t.Errorf("%q of %q: %v", text, pattern, whole)
@@ -121,7 +121,7 @@ func FuzzJSONSchema(f *testing.F) {
 	})
 }
 
-// FuzzMatcher compares with the oracle of oracle_test.go.
+// FuzzMatcher compares matchers with the oracle of oracle_test.go.
 func FuzzMatcher(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {

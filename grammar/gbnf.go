@@ -9,11 +9,12 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// GBNF compiles a grammar in the form of llama.cpp: rules "name ::= ...", where a text must match
-// the rule root; literals in quotes and classes in brackets, with the escapes \n \r \t \\ \" \[ \]
-// \xHH \uHHHH \UHHHHHHHH for characters; "." for any character; groups; alternatives with |; * + ?
-// {m} {m,} {,n} {m,n}; comments from # to the end of the line. A rule ends with its line, outside
-// groups, unless the next line begins with |. Names consist of letters, digits, - and _.
+// GBNF compiles a grammar in llama.cpp's format: rules "name ::= ...", where a text must match the
+// rule root; literals in quotes and classes in brackets, with the escapes
+// \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH for characters; "." for any character; groups;
+// alternatives with |; * + ? {m} {m,} {,n} {m,n}; comments from # to the end of the line. A rule
+// ends with its line, outside groups, unless the next line begins with |. Names consist of letters,
+// digits, - and _.
 //
 // Rules may call each other and themselves, but not before any character (left recursion). Left
 // recursion and references to tokens, <[1000]>, are fault.ErrUnsupported.
@@ -42,7 +43,7 @@ func GBNF(source string) (*Grammar, error) {
 	return compile(&g.program)
 }
 
-// A gbnf is a parser.
+// A gbnf parses a grammar.
 type gbnf struct {
 	program
 	text  string
@@ -85,7 +86,7 @@ func (g *gbnf) unexpected(want string) error {
 	return errorf(fault.ErrSyntax, "%q, want %s", r, want)
 }
 
-// space skips blanks and comments, and ends of lines if so told.
+// space skips blanks and comments and, if lines is set, ends of lines.
 func (g *gbnf) space(lines bool) {
 	for g.at < len(g.text) {
 		switch c := g.text[g.at]; {
@@ -128,7 +129,7 @@ func (g *gbnf) definition() error {
 		return errorf(fault.ErrTooLarge, "more than %d rules", maxRules)
 	}
 	if g.program.rules[rule] != nil {
-		return errorf(fault.ErrSyntax, "the rule %s is there twice", name)
+		return errorf(fault.ErrSyntax, "two rules are named %s", name)
 	}
 	e, err := g.alternatives()
 	if err != nil {
@@ -141,7 +142,7 @@ func (g *gbnf) definition() error {
 	return nil
 }
 
-// alternatives reads up to where no | follows.
+// alternatives reads sequences that | separates.
 func (g *gbnf) alternatives() (*expr, error) {
 	var list []*expr
 	for {
@@ -160,7 +161,7 @@ func (g *gbnf) alternatives() (*expr, error) {
 	}
 }
 
-// sequence reads what follows one after another.
+// sequence reads items with their repetitions until no item begins.
 func (g *gbnf) sequence() (*expr, error) {
 	var list []*expr
 	for {
@@ -182,7 +183,7 @@ func (g *gbnf) sequence() (*expr, error) {
 				break
 			}
 			if n == maxNesting {
-				return nil, errorf(fault.ErrTooLarge, "more than %d repetitions of each other", maxNesting)
+				return nil, errorf(fault.ErrTooLarge, "more than %d repetitions of a repetition", maxNesting)
 			}
 			e = repeat(e, least, most)
 		}
@@ -190,7 +191,7 @@ func (g *gbnf) sequence() (*expr, error) {
 	}
 }
 
-// item reads a literal, a class, a group or a name; it returns nil if none of them begins here.
+// item reads a literal, a class, a group or a name; it returns nil if none of these begins here.
 func (g *gbnf) item() (*expr, error) {
 	switch c := g.peek(); {
 	case c == '"':
@@ -213,7 +214,7 @@ func (g *gbnf) item() (*expr, error) {
 func (g *gbnf) group() (*expr, error) {
 	g.at++
 	if g.depth++; g.depth > maxNesting {
-		return nil, errorf(fault.ErrTooLarge, "more than %d groups in each other", maxNesting)
+		return nil, errorf(fault.ErrTooLarge, "groups nest deeper than %d", maxNesting)
 	}
 	e, err := g.alternatives()
 	if err != nil {
@@ -257,7 +258,7 @@ func (g *gbnf) class() (*expr, error) {
 			}
 		}
 		if hi < lo {
-			return nil, errorf(fault.ErrSyntax, "the range %q-%q", lo, hi)
+			return nil, errorf(fault.ErrSyntax, "the range %q-%q ends before it begins", lo, hi)
 		}
 		set = append(set, runeRange{lo, hi})
 	}
@@ -267,7 +268,7 @@ func (g *gbnf) class() (*expr, error) {
 	return class(set), nil
 }
 
-// character reads one of a literal or class.
+// character reads one character of a literal or class.
 func (g *gbnf) character() (rune, error) {
 	r, n := utf8.DecodeRuneInString(g.text[g.at:])
 	if n == 0 || r == '\n' {
@@ -304,7 +305,8 @@ func (g *gbnf) character() (rune, error) {
 	return rune(code), nil
 }
 
-// times reads how often something is repeated, if it is; most is -1 for any number of times.
+// times reads a repetition such as * or {2,3}. ok is false if there is none; most -1 means no
+// limit.
 func (g *gbnf) times() (least, most int, ok bool, err error) {
 	switch {
 	case g.take("*"):
@@ -334,12 +336,12 @@ func (g *gbnf) times() (least, most int, ok bool, err error) {
 	case !ok || !g.take("}"):
 		return 0, 0, false, g.unexpected("{m}, {m,}, {,n} or {m,n}")
 	case most >= 0 && most < least:
-		return 0, 0, false, errorf(fault.ErrSyntax, "{%d,%d}", least, most)
+		return 0, 0, false, errorf(fault.ErrSyntax, "{%d,%d}: the maximum is below the minimum", least, most)
 	}
 	return least, most, true, nil
 }
 
-// number reads digits, if there are any, with blanks around.
+// number reads an optional number and the blanks around it.
 func (g *gbnf) number() (n int, ok bool, err error) {
 	for g.space(false); g.peek() >= '0' && g.peek() <= '9'; g.at++ {
 		if n = 10*n + int(g.peek()-'0'); n > maxPositions {

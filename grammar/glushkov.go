@@ -4,48 +4,49 @@ import "github.com/avoformer/avoformer/fault"
 
 // This file builds a finite automaton for each rule, after Glushkov ("The abstract theory of
 // automata", 1961): a state for the position after each byte range and each call in the rule, and
-// one for the start. There are no empty transitions: a call stands for a string that is not empty,
-// and if a rule matches the empty string, its caller may skip it.
+// one for the start. There are no empty transitions: a call matches a string that is not empty, and
+// if a rule also matches the empty string, its caller may skip the call.
 
-// A symbol is what a state is after: bytes lo to hi, or a call of a rule if rule is not negative.
+// A symbol leads to a state: it is a byte of lo to hi or, if rule is not negative, a call of the
+// rule.
 type symbol struct {
 	lo, hi byte
 	rule   int32
 }
 
-// A run is the states of a repetition, one for each time. No token can distinguish those that are
-// far from both ends.
+// A run has the states of a repetition, one for each time. States that are further from both ends
+// than a token is long allow the same tokens.
 type run struct {
 	states   []int32
 	min, max int
 }
 
-// A builder makes the states of all rules.
+// A builder builds the states of all rules.
 type builder struct {
 	*program
-	symbols []symbol  // of each state; that of a start is unused
-	follow  [][]int32 // the states that may come after each
-	final   []bool    // whether the rule may end there
-	start   []int32   // the start of each rule, -1 if it was not reached
+	symbols []symbol  // of each state; unused for a start
+	follow  [][]int32 // of each state: the states that may follow
+	final   []bool    // of each state: the rule may end there
+	start   []int32   // the start of each rule; -1: not reached
 	runs    []run
-	runOf   []int32 // of each state, -1 for none
+	runOf   []int32 // of each state; -1: no run
 	edges   int
-	todo    []int // rules whose states are yet to be made
+	todo    []int // rules whose states are not built yet
 }
 
-// A fragment is the states of an expression: which come first, after which it may end, and whether
-// it may be passed by.
+// A fragment has the states that an expression may begin with and end with. empty means that the
+// expression may be skipped.
 type fragment struct {
 	first, last []int32
 	empty       bool
 }
 
 // inlineSize is the size up to which alternatives and repeated expressions are part of the rule in
-// which they occur. A larger one becomes a separate rule: there would be too many edges from all
-// its ends to all its beginnings.
+// which they occur. A larger expression becomes a separate rule, because edges from all its last
+// states to all its first states would be too many.
 const inlineSize = 48
 
-// build makes the states of all rules that can be reached from rule 0.
+// build builds the states of all rules that can be reached from rule 0.
 func build(p *program) (*builder, error) {
 	b := &builder{program: p, start: make([]int32, len(p.rules))}
 	for i := range b.start {
@@ -71,7 +72,7 @@ func build(p *program) (*builder, error) {
 	return b, nil
 }
 
-// reach makes sure that a rule gets its states.
+// reach adds a rule to the list of rules to build, unless it was there before.
 func (b *builder) reach(rule int) (err error) {
 	if b.start[rule] < 0 {
 		b.start[rule], err = b.state(symbol{rule: -1})
@@ -82,14 +83,14 @@ func (b *builder) reach(rule int) (err error) {
 
 func (b *builder) state(s symbol) (int32, error) {
 	if len(b.symbols) >= maxPositions {
-		return 0, errorf(fault.ErrTooLarge, "more than %d states; repeat fewer times", maxPositions)
+		return 0, errorf(fault.ErrTooLarge, "more than %d states; use smaller repetitions", maxPositions)
 	}
 	b.symbols, b.follow = append(b.symbols, s), append(b.follow, nil)
 	b.final, b.runOf = append(b.final, false), append(b.runOf, -1)
 	return int32(len(b.symbols) - 1), nil
 }
 
-// connect lets each of to follow each of from.
+// connect adds edges from each state of from to each state of to.
 func (b *builder) connect(from, to []int32) error {
 	b.edges += len(from) * len(to)
 	if b.edges > maxEdges {
@@ -101,7 +102,7 @@ func (b *builder) connect(from, to []int32) error {
 	return nil
 }
 
-// fragment makes the states of e, of the part of it that matches strings that are not empty.
+// fragment builds the states of e for the strings that are not empty.
 func (b *builder) fragment(e *expr) (fragment, error) {
 	f := fragment{empty: e.empty}
 	if !e.some {
@@ -141,7 +142,7 @@ func (b *builder) fragment(e *expr) (fragment, error) {
 	return b.repeat(e)
 }
 
-// graph makes the states of an automaton's ways.
+// graph builds the states of a graph's ways.
 func (b *builder) graph(e *expr) (fragment, error) {
 	n := len(e.graph.final)
 	first, last := make([][]int32, n), make([][]int32, n)
@@ -165,7 +166,7 @@ func (b *builder) graph(e *expr) (fragment, error) {
 	return f, nil
 }
 
-// own makes e a rule of its own, and is a call of it.
+// own adds a rule for e, and returns a call of it.
 func (b *builder) own(e *expr) *expr {
 	b.start = append(b.start, -1)
 	c := call(b.rule(nil, e))
@@ -205,7 +206,7 @@ func (b *builder) repeat(e *expr) (fragment, error) {
 	f := fragment{empty: e.empty}
 	sub, least, times := e.sub[0], e.min, e.max
 	if sub.empty {
-		least = 0 // some of them may be passed by
+		least = 0 // copies may match the empty string
 	}
 	if times < 0 {
 		times = max(least, 1)

@@ -11,11 +11,11 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// TestJSONSchemaHostile: schemas that are made to take long, or much memory, are an error or a
-// grammar within a few seconds.
+// TestJSONSchemaHostile verifies that schemas that try to take much time or memory are an error, or
+// are compiled within a few seconds.
 func TestJSONSchemaHostile(t *testing.T) {
 	if testenv.Emulated() {
-		t.Skip("nothing of it depends on the machine")
+		t.Skip("no part of the test depends on the machine")
 	}
 	size := 60
 	if testing.Short() {
@@ -50,7 +50,7 @@ func TestJSONSchemaHostile(t *testing.T) {
 		"a negated doubling": `{"not": {"$ref": "#/$defs/a0"}, "$defs": {` + doubling(size) + `}}`,
 	} {
 		if testenv.Quick() && slices.Contains([]string{"conditions", "many properties", "classes", "many patterns", "multiples"}, name) {
-			continue // each takes a tenth of a second and more
+			continue // each takes a tenth of a second or more
 		}
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -60,8 +60,8 @@ func TestJSONSchemaHostile(t *testing.T) {
 				sane(t, err)
 			}
 			runtime.ReadMemStats(&after)
-			// The memory measures the work whatever else the machine does; the time is for work
-			// that takes none.
+			// Memory measures the work even if the machine is busy. Time also measures work that
+			// does not allocate.
 			took, allocated := time.Since(began), (after.TotalAlloc-before.TotalAlloc)>>20
 			if took > time.Minute || allocated > 1<<10 {
 				t.Errorf("it took %v and %d MiB", took, allocated)
@@ -71,7 +71,7 @@ func TestJSONSchemaHostile(t *testing.T) {
 	}
 }
 
-// doubling returns schemas, each of which refers to the next one twice.
+// doubling returns a chain of n schemas, each of which refers to the next one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n {

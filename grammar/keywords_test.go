@@ -8,10 +8,10 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestJSONSchemaKeywords tests the keywords that become other keywords, or automata.
+// TestJSONSchemaKeywords tests the keywords that are converted to other keywords, or to automata.
 func TestJSONSchemaKeywords(t *testing.T) {
 	for _, s := range []source{
-		// Patterns with lengths, and as ECMA-262 has them.
+		// Patterns with lengths, and patterns of ECMA-262.
 		{`{"pattern": "^[a-z]+$", "maxLength": 3}`, []string{`"a"`, `"abc"`}, []string{`""`, `"abcd"`, `"A"`}},
 		{`{"pattern": "b", "minLength": 2, "maxLength": 3}`, []string{`"ab"`, `"bbb"`, `"éb"`}, []string{`"b"`, `"aa"`, `"abcd"`}},
 		{`{"allOf": [{"pattern": "^a"}, {"pattern": "z$"}, {"minLength": 3}]}`, []string{`"a-z"`, `"aéz"`}, []string{`"az"`, `"a--"`, `"--z"`}},
@@ -30,7 +30,7 @@ func TestJSONSchemaKeywords(t *testing.T) {
 		{`{"pattern": "(?i)^ab$"}`, []string{`"aB"`}, []string{`"b"`}},
 		{`{"pattern": "\\A[0-9]+\\Z"}`, []string{`"12"`}, []string{`"1a"`}},
 		{`{"enum": ["ab", "ba"], "pattern": "(?=b)"}`, []string{`"ab"`, `"ba"`}, []string{`"a"`}},
-		// Formats, and strings that are not in them.
+		// Formats, and strings that do not have them.
 		{`{"format": "uri"}`, []string{`"https://a.b:8/c?d=e#f"`, `"mailto:a@b.c"`, `"http://[::1]/"`}, []string{`"a b"`, `"//a"`, `"http://a/ b"`, `"http://[:::1]/"`}},
 		{`{"format": "uri-reference", "maxLength": 4}`, []string{`"/a"`, `"#a"`, `""`}, []string{`"a\\b"`, `"/abcd"`}},
 		{`{"format": "hostname"}`, []string{`"a-b.example.com"`, `"localhost"`}, []string{`"-a.b"`, `"a_b"`, `"a..b"`}},
@@ -100,7 +100,7 @@ func TestJSONSchemaKeywords(t *testing.T) {
 	}
 }
 
-// TestSchemaOpen has what an open schema allows and another does not generate.
+// TestSchemaOpen tests values that are generated only with Open.
 func TestSchemaOpen(t *testing.T) {
 	for _, s := range []source{
 		{`{"maxLength": 1}`, []string{`"a"`, `1`, `{"a":[]}`}, []string{`"ab"`}},
@@ -123,7 +123,7 @@ func TestSchemaOpen(t *testing.T) {
 	})
 }
 
-// TestSchemaLenient tests keywords that are left out of a schema and reported.
+// TestSchemaLenient tests keywords that Compile ignores and returns.
 func TestSchemaLenient(t *testing.T) {
 	for _, s := range []struct {
 		schema, path string

@@ -9,15 +9,15 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file finds the tokens that may follow a state.
+// This file computes the tokens that may follow a state.
 //
 // A state of the automaton that can be reached with many stacks, such as the middle of a string in
-// JSON of any depth, allows mostly the same tokens with each. Therefore each state has a local
-// mask, found once: the tokens that it allows before its rule returns, and the nodes of the trie
-// where the rule returns. From these nodes, the walk continues with the current stack. The mask of
-// several states is the union of their masks.
+// JSON of any depth, allows mostly the same tokens with each stack. Therefore each state has a
+// local mask, which is computed once: the tokens that it allows before its rule returns, and the
+// nodes of the trie where the rule returns. From these nodes, the walk continues with the current
+// stack. The mask of several states is the union of their masks.
 
-// A mask is the tokens that may follow a state, a bit for each.
+// A mask has a bit for each token that may follow a state.
 type mask struct {
 	words []uint64
 	count int
@@ -25,15 +25,15 @@ type mask struct {
 	link  *mask
 }
 
-// A local is the tokens that a state allows until its rule returns, the last byte included, and the
-// nodes of the trie where it does.
+// A local is a local mask: the tokens that a state allows up to and including the byte with which
+// its rule returns, and the nodes of the trie where the rule returns.
 type local struct {
 	words   []uint64
 	returns []int32
-	depth   int32 // up to which stacks grew on the way
+	depth   int32 // largest depth of stacks during the walk
 }
 
-// manyItems is the number of states from which on a mask is not put together from local ones.
+// manyItems is the largest number of states whose local masks are combined to a mask.
 const manyItems = 4
 
 // maskOf returns the tokens that may follow s.
@@ -58,8 +58,8 @@ func (t *table) maskOf(s *stacks) (*mask, error) {
 	return s.mask, nil
 }
 
-// compose puts the mask of s together from local ones. It reports false where these do not hold: a
-// local mask knows nothing of stacks that have as many states as there may be.
+// compose combines the mask of s from local masks. It reports false if s has more than manyItems
+// states, or if a stack might exceed maxDepth, which local masks do not take into account.
 func (t *table) compose(s *stacks, words []uint64) bool {
 	if len(s.items) > manyItems {
 		return false
@@ -121,8 +121,8 @@ func (t *table) localOf(state int32) *local {
 	return l
 }
 
-// alike returns a state with the same local mask: in a repetition that goes on for longer than a
-// token, it does not matter for how long.
+// alike returns a state with the same local mask: in a repetition that continues for longer than a
+// token, the number of remaining repetitions does not matter.
 func (t *table) alike(state int32) int32 {
 	s := &t.g.states[state]
 	if s.run < 0 {
@@ -141,8 +141,8 @@ func (t *table) alike(state int32) int32 {
 	return state
 }
 
-// walk sets the bits of the tokens below a node of the trie along whose bytes s leads on, and notes
-// in returns, unless that is nil, the nodes where it is cut off.
+// walk sets the bits of the tokens below a node of the trie whose bytes may follow s. Unless
+// returns is nil, it appends the nodes where the rule of a local mask returns.
 func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
 	if len(s.items) == 0 {
 		return
@@ -183,8 +183,8 @@ func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
 	}
 }
 
-// longest returns the longest token of the bytes that must follow s, and the state after it; a
-// negative token if there is no such token.
+// longest returns the longest token of the bytes that must follow s, and the state after it. The
+// token is negative if there is none.
 func (t *table) longest(s *stacks) (token int, after *stacks) {
 	token = -1
 	for node := 0; ; {
@@ -204,7 +204,7 @@ func (t *table) longest(s *stacks) (token int, after *stacks) {
 	}
 }
 
-// only returns the byte that has to follow s, if nothing else may.
+// only returns the byte that must follow s. ok is false if several may follow, or the text may end.
 func (t *table) only(s *stacks) (b byte, ok bool) {
 	if s.end {
 		return 0, false

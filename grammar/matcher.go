@@ -8,13 +8,13 @@ import (
 
 // A Matcher follows one sequence of tokens through a grammar. Only one goroutine may use it at a
 // time. Matchers of the same Grammar and Vocabulary share the states that they have computed, also
-// between goroutines. If one of them has met the states of a sequence before, methods allocate
-// nothing.
+// between goroutines. Methods do not allocate if the states of the sequence have been computed
+// before.
 type Matcher struct {
 	table      *table
 	at         *stacks
 	generation int
-	work       int // that it may do now
+	work       int // that m may do now
 	ended      bool
 }
 
@@ -36,7 +36,7 @@ func (g *Grammar) Matcher(v *Vocabulary) *Matcher {
 	return &Matcher{table: t, at: t.first(), generation: t.generation, work: maxWork}
 }
 
-// enter locks the table and brings m into its generation.
+// enter locks the table. If the table was reset, it converts the state of m to the new generation.
 func (m *Matcher) enter() *table {
 	t := m.table
 	t.Lock()
@@ -45,7 +45,7 @@ func (m *Matcher) enter() *table {
 	return t
 }
 
-// leave notes what m has done, and unlocks the table.
+// leave stores the work that is left to m, and unlocks the table.
 func (m *Matcher) leave() {
 	m.work = m.table.work
 	m.table.Unlock()
@@ -61,10 +61,10 @@ func (m *Matcher) mask() (*mask, error) {
 	return t.maskOf(m.at)
 }
 
-// Mask returns the tokens that may follow, token t being bit t%64 of word t/64. It must not be
-// changed, and stays as it is. It has no bit set where nothing may follow, which is not an error
-// here. The error is fault.ErrTooLarge where the grammar is too ambiguous to be followed, and
-// fault.ErrNoToken after an end token.
+// Mask returns the tokens that may follow: token t is bit t%64 of word t/64. The caller must not
+// change the slice; later calls do not change it either. No bit is set if no token may follow,
+// which is not an error here. The error is fault.ErrTooLarge if the grammar is too ambiguous to be
+// followed, and fault.ErrNoToken after an end token.
 func (m *Matcher) Mask() ([]uint64, error) {
 	k, err := m.mask()
 	if err != nil {
@@ -74,8 +74,9 @@ func (m *Matcher) Mask() ([]uint64, error) {
 }
 
 // Apply sets the logits of the tokens that may not follow to -Inf, and also logits beyond the
-// vocabulary, which some models have. The error is one of Mask, fault.ErrNoToken where nothing may
-// follow, or fault.ErrShape with fewer logits than tokens; then logits are as they were.
+// vocabulary, which some models have. The error is one of Mask, fault.ErrNoToken if no token may
+// follow, or fault.ErrShape for fewer logits than tokens. The logits are unchanged if there is an
+// error.
 func (m *Matcher) Apply(logits []float32) error {
 	n := len(m.table.v.tokens)
 	if len(logits) < n {
@@ -86,7 +87,7 @@ func (m *Matcher) Apply(logits []float32) error {
 		return err
 	}
 	if k.count == 0 {
-		return errorf(fault.ErrNoToken, "the vocabulary has none that the grammar allows here")
+		return errorf(fault.ErrNoToken, "the vocabulary has no token that the grammar allows here")
 	}
 	k.apply(logits[:n])
 	for i := range logits[n:] {
@@ -95,8 +96,9 @@ func (m *Matcher) Apply(logits []float32) error {
 	return nil
 }
 
-// Accept continues with a token. The error is fault.ErrRefused, and m as it was, if the token may
-// not follow.
+// Accept continues the text with a token. The error is fault.ErrRefused if the token may not
+// follow, and fault.ErrTooLarge if the grammar is too ambiguous to be followed. The text of m is
+// unchanged if there is an error.
 func (m *Matcher) Accept(token int) error {
 	v := m.table.v
 	if m.ended || token < 0 || token >= len(v.tokens) {
@@ -133,7 +135,7 @@ func (m *Matcher) Accept(token int) error {
 func (m *Matcher) refuse(token int) error {
 	switch v := m.table.v; {
 	case token < 0 || token >= len(v.tokens):
-		return errorf(fault.ErrRefused, "token %d, of %d", token, len(v.tokens))
+		return errorf(fault.ErrRefused, "token %d of a vocabulary of %d", token, len(v.tokens))
 	case m.ended:
 		return errorf(fault.ErrRefused, "token %d, the text has ended", token)
 	default:
@@ -152,10 +154,10 @@ func (m *Matcher) Forced() (token int, ok bool) {
 	return k.first, true
 }
 
-// Propose appends to dst up to most tokens that spell the text that must follow. Like most
-// tokenizers, it takes the longest token at each place. The model may cut the text differently and
-// must therefore verify them. Propose appends no tokens where the text can continue with more than
-// one byte.
+// Propose appends to dst up to most tokens of the text that must follow. Like most tokenizers, it
+// chooses the longest token at each place. The model may divide the text into other tokens, so the
+// caller must let the model verify them. Propose stops where the text can continue with more than
+// one byte, or end.
 func (m *Matcher) Propose(dst []int, most int) []int {
 	if m.ended {
 		return dst
@@ -179,12 +181,12 @@ func (m *Matcher) CanEnd() bool { return m.ended || m.at.end }
 // Done reports whether the text must end here: an end token was accepted, or only one may follow.
 func (m *Matcher) Done() bool { return m.ended || m.at.end && len(m.at.items) == 0 }
 
-// Fork returns a Matcher that is where m is and goes its own way from there, for beams, and for
-// drafts that may be taken back.
+// Fork returns a copy of m, which continues independently: for beams, and for drafts that may be
+// rejected.
 func (m *Matcher) Fork() *Matcher {
 	f := *m
 	return &f
 }
 
-// Set puts m where other is. Both may be of different grammars.
+// Set makes m a copy of other, which may be of another grammar.
 func (m *Matcher) Set(other *Matcher) { *m = *other }

@@ -35,7 +35,7 @@ func vocabularyOf(t testing.TB, ends []int, tokens ...string) *Vocabulary {
 	return v
 }
 
-// allowed returns the tokens of a mask.
+// allowed returns the tokens in the mask of m.
 func allowed(t testing.TB, m *Matcher) []int {
 	t.Helper()
 	mask, err := m.Mask()
@@ -61,7 +61,8 @@ func accept(t testing.TB, m *Matcher, tokens ...int) {
 }
 
 func TestMatcher(t *testing.T) {
-	// 3 and 4 are the same bytes, 5 is a control token, 6 and 7 end, 7 with bytes that could match.
+	// Tokens 3 and 4 have the same bytes. 5 is a control token. 6 and 7 end the text; 7 has bytes
+	// that could match.
 	v := vocabularyOf(t, []int{6, 7, 6}, "a", "ab", "b", "c", "c", "", "", "a", "abcc")
 	if v.Tokens() != 9 {
 		t.Errorf("%d tokens", v.Tokens())
@@ -97,7 +98,7 @@ func TestMatcher(t *testing.T) {
 	check(m, []int{3, 4, 6, 7}, true, false)
 	accept(t, f, 7)
 	if !f.Done() || !f.CanEnd() || !errors.Is(f.Accept(7), fault.ErrRefused) || !errors.Is(f.Apply(make([]float32, 9)), fault.ErrNoToken) {
-		t.Error("after an end token there is more")
+		t.Error("a token may follow an end token")
 	}
 	if _, err := f.Mask(); !errors.Is(err, fault.ErrNoToken) {
 		t.Error(err)
@@ -107,7 +108,8 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
-// Where only an end may follow, the text is done, and can still be ended.
+// TestDone verifies that a text is done where only its end may follow, and that it then accepts an
+// end token.
 func TestDone(t *testing.T) {
 	v := vocabularyOf(t, []int{1}, "a", "")
 	m := mustRegexp(t, "aa").Matcher(v)
@@ -126,7 +128,7 @@ func TestDone(t *testing.T) {
 	if have := allowed(t, m); !m.Done() || have != nil || !errors.Is(m.Apply([]float32{0}), fault.ErrNoToken) {
 		t.Errorf("%v may follow", have)
 	}
-	// No token has what the grammar wants.
+	// No token has the byte that the grammar requires.
 	m = mustRegexp(t, "b").Matcher(v)
 	if have := allowed(t, m); m.Done() || have != nil || !errors.Is(m.Apply([]float32{0, 0}), fault.ErrNoToken) {
 		t.Errorf("%v may follow", have)
@@ -181,8 +183,8 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// A run of many repetitions has the masks that it would have one by one: what makes states alike
-// must not reach to where a token can tell.
+// TestLongRepetitions verifies the masks within a run of many repetitions. States may share a local
+// mask only if no token can distinguish them.
 func TestLongRepetitions(t *testing.T) {
 	v := vocabularyOf(t, []int{5}, "a", "aa", "aaaaa", "b", "ab", "", "aaaaaaab")
 	for _, s := range []struct {
@@ -216,7 +218,7 @@ func TestLongRepetitions(t *testing.T) {
 	}
 }
 
-// States that are forgotten when a table is full are found again.
+// TestFullTable verifies that states which a full table removed are computed again.
 func TestFullTable(t *testing.T) {
 	defer func(n int) { maxBytes = n }(maxBytes)
 	r := rand.New(rand.NewPCG(9, 9))
@@ -260,8 +262,8 @@ func TestFullTable(t *testing.T) {
 	}
 }
 
-// A grammar whose states grow exponentially, or that is ambiguous in as many ways, fails or is
-// followed, in no time.
+// TestHostile verifies that a grammar with exponentially growing states or ambiguities is followed
+// or returns an error, within a short time.
 func TestHostile(t *testing.T) {
 	v := realistic(t, 20000)
 	var diamond strings.Builder
@@ -307,7 +309,7 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
-	// Deeper than the limit, except for closing, nothing may follow.
+	// At the limit of depth, only closing parentheses may follow.
 	g, err := GBNF(`root ::= "(" root ")" | ""`)
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +326,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// Several goroutines find out about a grammar at once.
+// TestConcurrent follows a grammar on several goroutines at once.
 func TestConcurrent(t *testing.T) {
 	g := JSONObject()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -345,7 +347,7 @@ func TestConcurrent(t *testing.T) {
 	group.Wait()
 }
 
-// walkHash returns the text of a walk drawn with a seed.
+// walkHash returns the text of a random walk with a seed.
 func walkHash(t testing.TB, g *Grammar, v *Vocabulary, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, seed))
 	m, text := g.Matcher(v), ""
@@ -388,11 +390,12 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	if begin.at.next[g.class['{']] == nil {
-		t.Error("where a byte leads is not remembered")
+		t.Error("the state after a byte is not stored")
 	}
 }
 
-// The local mask of a state is right for all stacks below it.
+// TestLocalMasks verifies that the local mask of a state is used again with other stacks below the
+// state.
 func TestLocalMasks(t *testing.T) {
 	v := realistic(t, 20000)
 	m := JSONObject().Matcher(v)
@@ -406,7 +409,7 @@ func TestLocalMasks(t *testing.T) {
 	}
 	first, again, deeper := cost(`{"a": "b`), cost("c"), cost(`", "d": [1, {"x": "e`)
 	if nodes := len(v.nodes); first < nodes/2 || again != 0 || deeper > nodes/4 {
-		t.Errorf("of %d nodes: %d looked at first, %d again, %d with another stack", nodes, first, again, deeper)
+		t.Errorf("of %d nodes: %d visited first, %d again, %d with another stack", nodes, first, again, deeper)
 	}
 	g, err := JSONSchema([]byte(`{"type": "string", "maxLength": 5000}`))
 	if err != nil {

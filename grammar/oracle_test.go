@@ -10,22 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// This file compares matchers with a naive recogniser: grammars drawn at random are written as GBNF
-// and as regular expressions, and matched by trying all ways.
+// This file compares matchers with a naive recogniser. Random grammars are written as GBNF and as
+// regular expressions; the recogniser tries all ways to match a text.
 
 // A shape is a grammar of the oracle.
 type shape struct {
 	op       byte   // 'l': literal, 'c': one of the characters of text, 's': sequence, 'a': alternatives, 'r': repetition, 'n': a rule
 	text     string // also the name of a rule
-	not      bool   // of a class: all characters but these
+	not      bool   // of a class: all characters except these
 	min, max int
 	sub      []*shape
 }
 
 type shapes map[string]*shape
 
-// ends are the places where what n matches from text[at:] on may end; rest reports whether text may
-// end before n does, or with it.
+// An oracle matches shapes with a text. ends has the places where a match of a shape from a place
+// on may end. rest reports whether the text may end within such a match, or with it.
 type oracle struct {
 	rules shapes
 	text  string
@@ -56,7 +56,7 @@ func (o *oracle) match(n *shape, at int) (ends map[int]bool, rest bool) {
 			ends[at+size] = true
 			rest = len(left) == size
 		}
-		if !utf8.FullRuneInString(left) { // then it is part of a character, of more than there are in n
+		if !utf8.FullRuneInString(left) { // a part of a character may match a character of n
 			rest = n.not || slices.ContainsFunc([]rune(n.text), func(r rune) bool { return strings.HasPrefix(string(r), left) })
 		}
 	case 's':
@@ -93,7 +93,7 @@ func (o *oracle) match(n *shape, at int) (ends map[int]bool, rest bool) {
 	return ends, rest
 }
 
-// after continues each of ends with s.
+// after matches s from each of ends on.
 func (o *oracle) after(s *shape, ends map[int]bool, rest bool) (map[int]bool, bool) {
 	next := map[int]bool{}
 	for i := range ends {
@@ -106,7 +106,8 @@ func (o *oracle) after(s *shape, ends map[int]bool, rest bool) (map[int]bool, bo
 	return next, rest
 }
 
-// judge reports whether text is the beginning of something that rules match, and whether all of it.
+// judge reports whether text is the beginning of a text that the rules match, and whether the rules
+// match the whole text.
 func (rules shapes) judge(text string) (begins, whole bool) {
 	o := &oracle{rules, text, map[place]map[int]bool{}, map[place]bool{}}
 	ends, rest := o.match(rules["root"], 0)
@@ -115,7 +116,7 @@ func (rules shapes) judge(text string) (begins, whole bool) {
 
 var alphabet = []rune("ab1\"é世")
 
-// drawShape draws a grammar; calls are to what names has.
+// drawShape draws a grammar at random. It calls only the rules of names.
 func drawShape(r *rand.Rand, depth int, names []string) *shape {
 	n := r.IntN(6)
 	if depth == 0 || n == 5 && len(names) == 0 && r.IntN(4) > 0 {
@@ -142,7 +143,7 @@ func drawShape(r *rand.Rand, depth int, names []string) *shape {
 	if len(names) == 0 {
 		return &shape{op: 's'}
 	}
-	// A rule is called after a character, so that none begins with a call of itself.
+	// A character precedes each call of a rule, so that no rule begins with a call of itself.
 	return &shape{op: 's', sub: []*shape{{op: 'l', text: drawText(r, 1)}, {op: 'n', text: names[r.IntN(len(names))]}}}
 }
 
@@ -158,7 +159,7 @@ func drawRules(r *rand.Rand) shapes {
 	names := []string{"root", "x", "y-1"}
 	rules := shapes{}
 	for _, name := range names {
-		// One alternative without calls: every rule comes to an end.
+		// One alternative has no calls, so that every rule can end.
 		rules[name] = &shape{op: 'a', sub: []*shape{drawShape(r, 3, names), drawShape(r, 2, nil)}}
 	}
 	return rules
@@ -232,8 +233,8 @@ func (n *shape) regexp() string {
 	return "(?:" + sub[0] + ")" + times(n)
 }
 
-// drawVocabulary has the bytes of the alphabet and random pieces of texts, cut anywhere, then a
-// token without bytes and two that end.
+// drawVocabulary returns a vocabulary of the bytes of the alphabet, random pieces of texts that are
+// cut anywhere, a token without bytes, and two end tokens.
 func drawVocabulary(t testing.TB, r *rand.Rand) *Vocabulary {
 	var tokens [][]byte
 	for _, b := range []byte(string(alphabet) + "z") {
@@ -253,8 +254,8 @@ func drawVocabulary(t testing.TB, r *rand.Rand) *Vocabulary {
 	return v
 }
 
-// walk goes through g at random, with tokens that the oracle allows, and compares the mask and
-// Accept with the oracle for every token on the way.
+// walk follows g at random, with tokens that the oracle allows. At each step it compares the mask
+// and Accept with the oracle, for every token.
 func walk(t *testing.T, r *rand.Rand, g *Grammar, v *Vocabulary, judge func(string) (begins, whole bool)) {
 	t.Helper()
 	m, text := g.Matcher(v), ""

@@ -13,15 +13,15 @@ import (
 
 // This file reads the regular expressions of JSON schemas, which have the syntax of ECMA-262.
 
-// Operations that trees of package regexp/syntax do not have otherwise. The text that follows must
-// begin with Sub[0], or must not.
+// These operations extend those of package regexp/syntax. The text that follows must begin with a
+// match of Sub[0], or must not.
 const (
 	opAhead syntax.Op = 200 + iota
 	opNotAhead
 )
 
-// parsePattern returns the tree of a pattern of a JSON schema. Patterns that are not of ECMA-262
-// may be of package regexp, as those with flags are.
+// parsePattern returns the tree of a pattern of a JSON schema. If the pattern is malformed in
+// ECMA-262, parsePattern reads it as package regexp does, for patterns with flags, for example.
 func parsePattern(pattern string) (*syntax.Regexp, error) {
 	if len(pattern) > maxSource {
 		return nil, errorf(fault.ErrTooLarge, "a pattern of %d bytes", len(pattern))
@@ -29,7 +29,7 @@ func parsePattern(pattern string) (*syntax.Regexp, error) {
 	p := &patternParser{text: pattern}
 	re, err := p.alternatives()
 	if err == nil && p.at < len(pattern) {
-		err = p.fail("a parenthesis that nothing opens")
+		err = p.fail("a closing parenthesis without an opening one")
 	}
 	if errors.Is(err, fault.ErrSyntax) {
 		if re, err := parseRegexp(pattern); err == nil {
@@ -53,7 +53,7 @@ func (p *patternParser) unsupported(what string) error {
 	return errorf(fault.ErrUnsupported, "%.200q: %s", p.text, what)
 }
 
-// take goes past s, if that is next.
+// take reads s, and reports whether the pattern continues with it.
 func (p *patternParser) take(s string) bool {
 	if strings.HasPrefix(p.text[p.at:], s) {
 		p.at += len(s)
@@ -105,7 +105,7 @@ func (p *patternParser) sequence() (*syntax.Regexp, error) {
 	return all, nil
 }
 
-// groups are what may follow a parenthesis and a question mark.
+// groups lists the beginnings of groups after the parenthesis.
 var groups = []struct {
 	begin string
 	op    syntax.Op
@@ -127,7 +127,7 @@ func (p *patternParser) term() (*syntax.Regexp, error) {
 	case '(':
 		return p.group()
 	case '*', '+', '?':
-		return nil, p.fail("nothing is repeated")
+		return nil, p.fail("a repetition of nothing")
 	case '\\':
 		return p.escape()
 	}
@@ -155,7 +155,7 @@ func (p *patternParser) group() (*syntax.Regexp, error) {
 			}
 			p.at += end + 1
 		default:
-			return nil, p.fail("a group of no known kind")
+			return nil, p.fail("an unknown kind of group")
 		}
 	}
 	in, err := p.alternatives()
@@ -168,7 +168,7 @@ func (p *patternParser) group() (*syntax.Regexp, error) {
 	return &syntax.Regexp{Op: op, Sub: []*syntax.Regexp{in}}, nil
 }
 
-// quantified is re with the quantifier that follows.
+// quantified reads the quantifier that follows, if any, and returns re with it.
 func (p *patternParser) quantified(re *syntax.Regexp) (*syntax.Regexp, error) {
 	least, most := 1, 1
 	switch {
@@ -182,13 +182,13 @@ func (p *patternParser) quantified(re *syntax.Regexp) (*syntax.Regexp, error) {
 		var n int
 		var err error
 		if least, most, n, err = p.counts(); n == 0 || err != nil {
-			return re, err // a brace that is itself
+			return re, err // the brace is a character
 		}
 		p.at += n
 	default:
 		return re, nil
 	}
-	p.take("?") // lazy, which matches the same
+	p.take("?") // a lazy repetition matches the same texts
 	if isAssertion(re) {
 		return nil, p.fail("an assertion is repeated")
 	}
@@ -198,7 +198,7 @@ func (p *patternParser) quantified(re *syntax.Regexp) (*syntax.Regexp, error) {
 	return &syntax.Regexp{Op: syntax.OpRepeat, Min: least, Max: most, Sub: []*syntax.Regexp{re}}, nil
 }
 
-// counts reads {n}, {n,} and {n,m}, of n bytes; of 0 if it is something else.
+// counts parses {n}, {n,} or {n,m}, and returns its length n; 0 if the text is something else.
 func (p *patternParser) counts() (least, most, n int, err error) {
 	end := strings.IndexByte(p.text[p.at:], '}')
 	if end < 0 {
@@ -230,9 +230,9 @@ func (p *patternParser) counts() (least, most, n int, err error) {
 	}
 	switch {
 	case most >= 0 && most < least:
-		err = p.fail("a repetition of fewer times than its least")
+		err = p.fail("a repetition whose maximum is below its minimum")
 	case max(least, most) > maxPositions:
-		err = errorf(fault.ErrTooLarge, "%.200q: more than %d times", p.text, maxPositions)
+		err = errorf(fault.ErrTooLarge, "%.200q: a repetition of more than %d times", p.text, maxPositions)
 	}
 	return least, most, end + 1, err
 }
@@ -245,7 +245,7 @@ func isAssertion(re *syntax.Regexp) bool {
 	return false
 }
 
-// setOf is one character of a set.
+// setOf returns an expression for one character of a set.
 func setOf(set []runeRange) *syntax.Regexp {
 	re := &syntax.Regexp{Op: syntax.OpCharClass}
 	for _, r := range normalised(set) {
@@ -278,7 +278,7 @@ func (p *patternParser) escape() (*syntax.Regexp, error) {
 		return &syntax.Regexp{Op: syntax.OpWordBoundary}, nil
 	case 'B':
 		return &syntax.Regexp{Op: syntax.OpNoWordBoundary}, nil
-	case 'A': // of Perl and Python
+	case 'A': // in Perl and Python
 		return &syntax.Regexp{Op: syntax.OpBeginText}, nil
 	case 'z', 'Z':
 		return &syntax.Regexp{Op: syntax.OpEndText}, nil
@@ -305,7 +305,7 @@ func (p *patternParser) escape() (*syntax.Regexp, error) {
 	if c, ok := plainEscapes[byte(r)]; ok && r < 0x80 {
 		r = c
 	} else if unicode.IsLetter(r) || unicode.IsDigit(r) {
-		return nil, p.fail(`the escape \` + string(r))
+		return nil, p.fail(`unknown escape \` + string(r))
 	}
 	return setOf([]runeRange{{r, r}}), nil
 }
@@ -321,8 +321,8 @@ func (p *patternParser) hex(n int) (*syntax.Regexp, error) {
 	return nil, p.fail("an escape without its hexadecimal digits")
 }
 
-// unicode reads \u and what follows: four digits, two halves of a pair, or any number of digits in
-// braces.
+// unicode reads the rest of an escape \u: four digits, four digits and a second \u for a surrogate
+// pair, or digits in braces.
 func (p *patternParser) unicode() (*syntax.Regexp, error) {
 	if p.take("{") {
 		end := strings.IndexByte(p.text[p.at:], '}')
@@ -335,7 +335,7 @@ func (p *patternParser) unicode() (*syntax.Regexp, error) {
 	}
 	digits := p.text[p.at:]
 	re, err := p.hex(4)
-	if err != nil || len(re.Rune) > 0 { // a half of a pair is not a character
+	if err != nil || len(re.Rune) > 0 { // the set is empty for half of a surrogate pair
 		return re, err
 	}
 	hi, _ := strconv.ParseUint(digits[:4], 16, 32)
@@ -350,7 +350,7 @@ func (p *patternParser) unicode() (*syntax.Regexp, error) {
 	return nil, p.unsupported("half of a surrogate pair, which no text has")
 }
 
-// property reads the name after \p: a general category, a script, or a property of its own.
+// property reads the name after \p: a general category, a script, or another property.
 func (p *patternParser) property() ([]runeRange, error) {
 	name := ""
 	if p.take("{") {
@@ -360,17 +360,17 @@ func (p *patternParser) property() ([]runeRange, error) {
 		}
 		name = p.text[p.at : p.at+end]
 		p.at += end + 1
-	} else if p.at < len(p.text) { // one letter, as package regexp has it
+	} else if p.at < len(p.text) { // one letter, as in package regexp
 		name = p.text[p.at : p.at+1]
 		p.at++
 	}
 	if set, ok := propertySet(name); ok {
 		return set, nil
 	}
-	return nil, p.fail("the property " + name)
+	return nil, p.fail("unknown property " + name)
 }
 
-// parseRegexp is syntax.Parse with the errors of this package.
+// parseRegexp calls syntax.Parse, and returns errors of this package.
 func parseRegexp(pattern string) (*syntax.Regexp, error) {
 	if len(pattern) > maxSource {
 		return nil, errorf(fault.ErrTooLarge, "a regular expression of %d bytes", len(pattern))

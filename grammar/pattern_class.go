@@ -8,7 +8,7 @@ import (
 
 // This file reads the classes of patterns.
 
-// class reads a class whose bracket has been read.
+// class reads a class after its opening bracket.
 func (p *patternParser) class() (*syntax.Regexp, error) {
 	not := p.take("^")
 	var set []runeRange
@@ -32,7 +32,7 @@ func (p *patternParser) class() (*syntax.Regexp, error) {
 			switch {
 			case err != nil:
 				return nil, err
-			case !single: // a dash that is itself
+			case !single: // the dash is a character
 				one = slices.Concat(one, []runeRange{{'-', '-'}}, last)
 			case last[0].lo < one[0].lo:
 				return nil, p.fail("a range that ends before it begins")
@@ -44,7 +44,8 @@ func (p *patternParser) class() (*syntax.Regexp, error) {
 	}
 }
 
-// classAtom reads a character of a class, or an escape for several.
+// classAtom reads a character of a class, or an escape for several. single reports whether it is
+// one character.
 func (p *patternParser) classAtom() (set []runeRange, single bool, err error) {
 	r, n := utf8.DecodeRuneInString(p.text[p.at:])
 	p.at += n

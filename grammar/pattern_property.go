@@ -36,7 +36,7 @@ func propertySet(name string) (set []runeRange, ok bool) {
 	if set, ok := categorySet(name); ok {
 		return set, true
 	}
-	if t := unicode.Scripts[name]; t != nil { // as package regexp has it
+	if t := unicode.Scripts[name]; t != nil { // as in package regexp
 		return tableSet(t), true
 	}
 	t := unicode.Properties[name]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPropose: the text that must follow is spelled with the longest tokens, up to the point where
-// it can continue with more than one byte, or end.
+// TestPropose verifies that Propose returns the longest tokens of the text that must follow, up to
+// the point where the text can continue with more than one byte, or end.
 func TestPropose(t *testing.T) {
 	tokens := append(strings.Split(`abcdefghijklmnopqrstuvwxyz{}": `, ""), `{"`, "na", "name", "nam", `":`, ` "`, "ab", "")
 	v := vocabularyOf(t, []int{len(tokens) - 1}, tokens...)

@@ -7,11 +7,11 @@ import (
 )
 
 // Regexp compiles a regular expression in the syntax of package regexp, with Perl's flags. The
-// whole text must match it: literals, classes, alternatives, groups, repetitions (greedy or not is
-// the same), flags i, s and U. The anchors ^ and $, and \A and \z, are allowed at the beginning and
-// at the end, where they have no effect. Other anchors, multi-line mode and word boundaries are
-// fault.ErrUnsupported, as are look-around and back-references, which package regexp does not have
-// either.
+// whole text must match it. It may have literals, classes, alternatives, groups, repetitions
+// (greedy and lazy ones match the same texts), and the flags i, s and U. The anchors ^ and $, and
+// \A and \z, are allowed at the beginning and at the end, where they have no effect. Other anchors,
+// multi-line mode and word boundaries are fault.ErrUnsupported, as are look-around and
+// back-references, which package regexp does not have either.
 func Regexp(pattern string) (*Grammar, error) {
 	p := &program{}
 	p.rule(nil, nil)
@@ -25,19 +25,19 @@ func Regexp(pattern string) (*Grammar, error) {
 	return compile(p)
 }
 
-// A speller says how a character of a set is written in the text.
-type speller interface {
+// An encoder returns the expression of one character of a set, as the text encodes it.
+type encoder interface {
 	class(set []runeRange) *expr
 }
 
-// runes are written as they are.
+// runes encodes characters as UTF-8.
 type runes struct{}
 
 func (runes) class(set []runeRange) *expr { return class(set) }
 
-// regexpExpr returns the expression of a pattern and its tree, whose characters are written by s.
-// What matches a part of the text is enough if search is set, as in JSON schemas.
-func regexpExpr(pattern string, re *syntax.Regexp, s speller, search bool) (*expr, error) {
+// regexpExpr returns the expression of a pattern with the syntax tree re, with characters encoded
+// by s. If search is set, the pattern may match a part of the text, as in JSON schemas.
+func regexpExpr(pattern string, re *syntax.Regexp, s encoder, search bool) (*expr, error) {
 	var alternatives []*expr
 	for _, branch := range branches(re) {
 		branch, begin, end := unanchored(branch)
@@ -74,7 +74,8 @@ func branches(re *syntax.Regexp) []*syntax.Regexp {
 	return []*syntax.Regexp{re}
 }
 
-// unanchored is re without anchors at its beginning and end, and whether there were any.
+// unanchored returns re without anchors at its beginning and end, and reports whether there were
+// any.
 func unanchored(re *syntax.Regexp) (rest *syntax.Regexp, begin, end bool) {
 	list := []*syntax.Regexp{re}
 	if re.Op == syntax.OpConcat {
@@ -94,7 +95,7 @@ func unanchored(re *syntax.Regexp) (rest *syntax.Regexp, begin, end bool) {
 
 type converter struct {
 	pattern string
-	speller
+	encoder
 }
 
 func (c converter) expr(re *syntax.Regexp) (*expr, error) {
@@ -120,7 +121,7 @@ func (c converter) expr(re *syntax.Regexp) (*expr, error) {
 	return nil, errorf(fault.ErrUnsupported, "%.200q: %s, other than at the beginning or the end", c.pattern, re)
 }
 
-// combine returns the expression of re, made of those of its parts.
+// combine returns the expression of re from the expressions of its parts.
 func combine(re *syntax.Regexp, sub []*expr) *expr {
 	switch re.Op {
 	case syntax.OpAlternate:
@@ -137,7 +138,7 @@ func combine(re *syntax.Regexp, sub []*expr) *expr {
 	return concat(sub...)
 }
 
-// literal returns the characters of re.
+// literal returns the expression of a literal.
 func (c converter) literal(re *syntax.Regexp) *expr {
 	sets := literalSets(re)
 	sub := make([]*expr, len(sets))

@@ -7,9 +7,10 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file compiles JSON schemas: which schemas apply to a value, and what follows from them for
-// each type. schema_facts.go reads their keywords, and the files schema_object.go, schema_array.go,
-// schema_string.go and schema_number.go write values.
+// This file compiles JSON schemas: it collects the schemas that apply to a value, and returns the
+// expression of the values of each type that they allow. schema_facts.go reads their keywords, and
+// the files schema_object.go, schema_array.go, schema_string.go and schema_number.go generate
+// values.
 
 // JSONSchema compiles a JSON schema (draft 2020-12). All generated values are valid, but some valid
 // values are never generated:
@@ -18,35 +19,37 @@ import (
 //     before } and ]; none or one space after a colon; none elsewhere.
 //   - Members of an object are in the order of properties, and additional ones after them.
 //     Without additionalProperties there are additional ones only if there are no properties. Names
-//     of members, and strings of enum, const, pattern and format, have one spelling: each character
-//     as it is, unless JSON wants it escaped. An additional member may come twice.
-//   - Without bounds integers have up to 16 digits, numbers as many before and after the point, and
-//     an exponent of up to two. Numbers with bounds, or multiples, have no exponent.
-//   - A schema without type that has keywords of some types is of these types.
+//     of members, and strings of enum, const, pattern and format, are written in one way: each
+//     character as it is, unless JSON requires an escape. An additional member may occur twice.
+//   - Without bounds, integers have up to 16 digits; numbers have up to 16 before and 16 after the
+//     point, and an exponent of up to two.
+//   - A schema without type that has keywords for some types generates only these types.
 //   - maxLength and maxItems over 131,072 have no effect.
 //   - A list with prefixItems and without items has further elements only if minItems requires
-//     them. Elements that differ are in the order of their enum if that has more than 9 values.
-//   - Times have no leap seconds, mail addresses no quotes, labels of host names no two hyphens at
-//     their third place.
-//   - An unevaluatedProperties counts what the branch of anyOf speaks of that was chosen.
+//     them. With uniqueItems, elements are in the order of their enum if that has more than 9
+//     values.
+//   - Times have no leap seconds, mail addresses no quotes, and labels of host names no two hyphens
+//     at their third place.
+//   - For unevaluatedProperties only the chosen branch of an anyOf counts.
 //
-// [SchemaOptions] generate more. Keywords are those of draft 2020-12: type, enum, const; allOf,
-// anyOf, not, if, then, else, and oneOf, of which branches that may hold at once exclude each other
-// by their negations; properties, required, additionalProperties, patternProperties, propertyNames,
-// minProperties, maxProperties, dependentRequired, dependentSchemas, unevaluatedProperties;
-// prefixItems, items, minItems, maxItems, unevaluatedItems, contains with minContains and
-// maxContains, and uniqueItems of elements with an enum; minLength, maxLength, pattern, format;
-// minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; $ref, $dynamicRef, $id, $anchor
-// and $defs within the document. Of older drafts and OpenAPI: definitions, dependencies, items as a
-// list with additionalItems, exclusiveMinimum and exclusiveMaximum as true, nullable. Annotations,
-// and keywords that begin with x-, say nothing. Any other keyword, and what a grammar cannot hold
-// of these, is fault.ErrUnsupported, or fault.ErrTooLarge, with its path.
+// With [SchemaOptions] more values are generated. The keywords are those of draft 2020-12: type,
+// enum, const; allOf, anyOf, not, if, then, else, and oneOf, where branches that may match the same
+// value are combined with each other's negations; properties, required, additionalProperties,
+// patternProperties, propertyNames, minProperties, maxProperties, dependentRequired,
+// dependentSchemas, unevaluatedProperties; prefixItems, items, minItems, maxItems,
+// unevaluatedItems, contains with minContains and maxContains, and uniqueItems of elements with an
+// enum; minLength, maxLength, pattern, format; minimum, maximum, exclusiveMinimum,
+// exclusiveMaximum, multipleOf; $ref, $dynamicRef, $id, $anchor and $defs within the document. From
+// older drafts and OpenAPI: definitions, dependencies, items as a list with additionalItems,
+// exclusiveMinimum and exclusiveMaximum as true, nullable. Annotations, and keywords that begin
+// with x-, have no effect. The error for any other keyword, and for a use of these that a grammar
+// cannot enforce, is fault.ErrUnsupported or fault.ErrTooLarge, with the path.
 //
 // Patterns are those of ECMA-262, with look-ahead outside repetitions, and without look-behind and
 // back-references; any other pattern is read as [Regexp] does. Formats are date, time, date-time,
 // duration, uuid, email, idn-email, hostname, ipv4, ipv6, uri, uri-reference, iri, iri-reference,
 // uri-template, json-pointer, relative-json-pointer, and int8 to uint64 of OpenAPI; regex and
-// idn-hostname are fault.ErrUnsupported; any other is a remark.
+// idn-hostname are fault.ErrUnsupported; any other format is ignored.
 func JSONSchema(schema []byte) (*Grammar, error) {
 	g, _, err := SchemaOptions{}.Compile(schema)
 	return g, err
@@ -58,7 +61,7 @@ func JSONObject() *Grammar { return jsonObject() }
 var jsonObject = sync.OnceValue(func() *Grammar {
 	g, err := JSONSchema([]byte(`{"type": "object"}`))
 	if err != nil {
-		panic(err) // not for this schema
+		panic(err) // impossible: this schema is valid
 	}
 	return g
 })
@@ -72,7 +75,7 @@ func (c *schemaCompiler) value(of schemas) (*expr, error) {
 	return c.write(f)
 }
 
-// write returns the expression of the values that are as f says.
+// write returns the expression of the values that f allows.
 func (c *schemaCompiler) write(f *facts) (*expr, error) {
 	if len(f.choices) > 0 {
 		return c.choose(f)
@@ -119,7 +122,7 @@ func (c *schemaCompiler) write(f *facts) (*expr, error) {
 	return alt(list...), nil
 }
 
-// enumerated returns the values of f.enum that are as f says.
+// enumerated returns the values of f.enum that all other facts of f allow.
 func (c *schemaCompiler) enumerated(f *facts, types kind) (*expr, error) {
 	var texts []string
 	var composed []*expr
@@ -143,8 +146,8 @@ func (c *schemaCompiler) enumerated(f *facts, types kind) (*expr, error) {
 	return alt(append(composed, words(slices.Compact(texts)))...), nil
 }
 
-// Compile compiles a JSON schema. Unheld is what the grammar does not hold: always empty without
-// Lenient. Errors are those of [JSONSchema].
+// Compile compiles a JSON schema. It also returns the keywords that the grammar does not enforce;
+// without Lenient there are none. Errors are those of [JSONSchema].
 func (o SchemaOptions) Compile(schema []byte) (*Grammar, []Unheld, error) {
 	root, err := parseJSON(schema)
 	if err != nil {

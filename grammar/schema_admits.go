@@ -6,9 +6,9 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file says which values of an enumeration are as other keywords say.
+// This file checks values of an enumeration against the other keywords.
 
-// admitsNumber reports whether a number of an enumeration is as f says otherwise.
+// admitsNumber reports whether the other facts of f allow a number of an enumeration.
 func admitsNumber(f *facts, v *value) (bool, error) {
 	if !f.integer && !f.fraction && f.lo == nil && f.hi == nil && len(f.multiples) == 0 {
 		return true, nil
@@ -25,7 +25,7 @@ func admitsNumber(f *facts, v *value) (bool, error) {
 	return (!f.integer || n.IsInt()) && !(f.fraction && n.IsInt()) && f.lo.below(n) && f.hi.above(n), nil
 }
 
-// admits reports whether a value of an enumeration is as f says otherwise.
+// admits reports whether the other facts of f allow a value of an enumeration.
 func (c *schemaCompiler) admits(f *facts, v *value, types kind) (bool, error) {
 	if v.kind&types == 0 {
 		return false, nil

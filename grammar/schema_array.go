@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has the lists of JSON schemas.
+// This file generates the lists of JSON schemas.
 
 // array returns the lists that f allows.
 func (c *schemaCompiler) array(f *facts) (*expr, error) {
@@ -48,7 +48,7 @@ func (c *schemaCompiler) list(f *facts, prefix []*expr, item *expr) *expr {
 		return concat(literal("["), c.part(space), literal("]"))
 	}
 	comma := concat(literal(","), c.part(space))
-	// What follows after the prefix, then before each of its elements.
+	// rest is first what may follow after the prefix; the loop puts the prefix before it.
 	most := -1
 	if f.maxItems >= 0 {
 		most = f.maxItems - max(len(prefix), 1)
@@ -71,11 +71,11 @@ func (c *schemaCompiler) list(f *facts, prefix []*expr, item *expr) *expr {
 	return concat(literal("["), c.part(space), all, literal("]"))
 }
 
-// elements returns the schemas of the first elements, and of those after them, if there may be
-// such.
+// elements returns the schemas of the first elements and those of further elements. open reports
+// whether there may be further elements.
 func (c *schemaCompiler) elements(f *facts) (prefix []schemas, rest schemas, open bool) {
 	n := 0
-	open = true // others may follow that no schema speaks of
+	open = true // without a schema for elements, any may follow
 	for _, a := range f.arrays {
 		n = max(n, len(a.prefix))
 		open = open && (a.items != nil || a.prefix == nil || a.quiet)
@@ -85,14 +85,14 @@ func (c *schemaCompiler) elements(f *facts) (prefix []schemas, rest schemas, ope
 		var of schemas
 		loose := make([]bool, len(f.looseItems))
 		for _, a := range f.arrays {
-			spoken := false
+			evaluated := false
 			if i < len(a.prefix) {
-				of, spoken = append(of, a.prefix[i]), true
+				of, evaluated = append(of, a.prefix[i]), true
 			} else if a.items != nil {
-				of, spoken = append(of, *a.items), true
+				of, evaluated = append(of, *a.items), true
 			}
 			for j, u := range f.looseItems {
-				loose[j] = loose[j] || spoken && !a.quiet && slices.Contains(a.scopes, u.scope)
+				loose[j] = loose[j] || evaluated && !a.quiet && slices.Contains(a.scopes, u.scope)
 			}
 		}
 		for j, u := range f.looseItems {
@@ -109,30 +109,30 @@ func (c *schemaCompiler) elements(f *facts) (prefix []schemas, rest schemas, ope
 	return prefix, nil, open
 }
 
-// A lister writes lists whose elements are counted, or differ from each other. Its states are
-// rules.
+// A lister generates lists with contains or uniqueItems. Each state of a list becomes a rule.
 type lister struct {
 	*schemaCompiler
 	f      *facts
 	of     []schemas
 	rest   schemas
 	open   bool
-	values []*value // that elements may be, if they have to differ
-	may    [][]bool // of each place, which of the values
-	sorted bool     // they come in this order
+	values []*value // allowed values of elements, for uniqueItems
+	may    [][]bool // of each place and value: whether the value is allowed there
+	sorted bool     // elements are in the order of values
 	counts *contained
-	not    schemaAt // the negation of what is counted, if there is a most
+	not    schemaAt // the negation of counts.of, if there is a maximum
 	known  map[string]*expr
 }
 
 // Limits of lists.
 const (
-	maxDiffering = 9    // values that may come in any order
-	maxSorted    = 512  // values that come in the order of their schemas
+	maxDiffering = 9    // values that may be in any order
+	maxSorted    = 512  // values in the order of their schemas
 	maxListings  = 4096 // states
 )
 
-// counting returns the lists of elements that are counted or differ; nil if that is left out.
+// counting returns the expression of lists with contains or uniqueItems; nil if these keywords are
+// not enforced.
 func (c *schemaCompiler) counting(f *facts, of []schemas, rest schemas, open bool) (*expr, error) {
 	n := lister{schemaCompiler: c, f: f, of: of, rest: rest, open: open, known: map[string]*expr{}}
 	err := n.prepare()
@@ -153,7 +153,7 @@ func (c *schemaCompiler) counting(f *facts, of []schemas, rest schemas, open boo
 	return concat(literal("["), c.part(space), e, literal("]")), nil
 }
 
-// prepare finds the values that must differ, and the elements that are counted.
+// prepare collects the values for uniqueItems, or reads contains.
 func (n *lister) prepare() (err error) {
 	if len(n.f.contains) > 1 || len(n.f.contains) == 1 && n.f.unique != nil {
 		return errorf(fault.ErrUnsupported, "more than one of contains and uniqueItems")
@@ -184,13 +184,13 @@ func (n *lister) prepare() (err error) {
 		}
 		n.may = append(n.may, may)
 		if n.sorted = len(n.values) > maxDiffering; n.sorted && (i > 0 || n.Open || len(n.values) > maxSorted) {
-			return errorf(fault.ErrTooLarge, "elements that differ, of more than %d values", len(n.values)-1)
+			return errorf(fault.ErrTooLarge, "uniqueItems for elements of more than %d values", len(n.values)-1)
 		}
 	}
 	return nil
 }
 
-// finite returns the values that schemas allow, if these are few.
+// finite returns the values that schemas allow, if the schemas enumerate them.
 func (n *lister) finite(of schemas) ([]*value, error) {
 	f, err := n.factsOf(of)
 	if err != nil {
@@ -204,7 +204,7 @@ func (n *lister) finite(of schemas) ([]*value, error) {
 		}
 	}
 	if len(f.choices) > 0 || f.enum == nil && f.types != 0 {
-		return nil, errorf(fault.ErrUnsupported, "elements that differ, and are not of an enum")
+		return nil, errorf(fault.ErrUnsupported, "uniqueItems for elements without an enum")
 	}
 	var list []*value
 	for _, v := range f.enum {
@@ -219,8 +219,8 @@ func (n *lister) finite(of schemas) ([]*value, error) {
 	return list, nil
 }
 
-// from returns what may follow after i elements, given how many of them were counted or which
-// values were used.
+// from returns the expression of the rest of a list after i elements. counted is the number of
+// elements that matched contains, and used marks the values that occurred.
 func (n *lister) from(i, counted int, used []byte) (*expr, error) {
 	key := fmt.Sprint(i, counted, used)
 	if e := n.known[key]; e != nil {
@@ -229,7 +229,7 @@ func (n *lister) from(i, counted int, used []byte) (*expr, error) {
 	rule := n.program.rule(nil, nil)
 	e := call(rule)
 	if n.known[key] = e; len(n.known) > maxListings {
-		return nil, errorf(fault.ErrTooLarge, "more than %d states of its elements", maxListings)
+		return nil, errorf(fault.ErrTooLarge, "more than %d states of the list", maxListings)
 	}
 	var list []*expr
 	if i >= n.f.minItems && (n.counts == nil || counted >= n.counts.least) {
@@ -249,12 +249,12 @@ func (n *lister) from(i, counted int, used []byte) (*expr, error) {
 	return e, nil
 }
 
-// next returns an element, and what may follow.
+// next returns the alternatives for element i, each with the rest of the list.
 func (n *lister) next(i, counted int, used []byte) (list []*expr, err error) {
 	if i >= len(n.of) && !n.open {
 		return nil, nil
 	}
-	// Beyond what limits speak of, places are alike.
+	// Places beyond the prefix and the limits are equivalent.
 	to := i + 1
 	if n.f.maxItems < 0 {
 		to = min(to, max(len(n.of), n.f.minItems, 1))

@@ -11,53 +11,53 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has the data of compiling a JSON schema: the schemas, and the combined facts of those
-// that apply to a value.
+// This file has the data structures for compiling a JSON schema: schemas, and the facts that the
+// schemas of a value state together.
 
-// A schemaCompiler makes the rules of a JSON schema.
+// A schemaCompiler compiles a JSON schema to rules.
 type schemaCompiler struct {
 	SchemaOptions
 	program
 	root   *value
 	index  *index
-	rules  map[string]int // of the addresses of schemas
+	rules  map[string]int // by the addresses of their schemas
 	todo   []pending
-	work   int // schemas looked at
+	work   int // number of schemas read so far
 	parts  [parts]*expr
 	unheld []Unheld
 
-	strings *automaton       // nil until it is needed
-	starts  map[string]int32 // of patterns in it
+	strings *automaton       // has all strings of the schema; nil until needed
+	starts  map[string]int32 // first states in strings, by pattern
 	trees   map[string]*syntax.Regexp
 
-	negations map[*value]*value // nil for one that is being made
-	scopes    int               // of unevaluatedProperties and unevaluatedItems
+	negations map[*value]*value // nil while a negation is being computed
+	scopes    int               // number of scopes of unevaluatedProperties and unevaluatedItems
 }
 
-// A pending rule is one whose expression is yet to be written.
+// A pending is a rule whose expression has not been computed yet.
 type pending struct {
 	rule int
 	of   schemas
 }
 
-// A schemaAt is a schema and where it is.
+// A schemaAt is a schema and its place in the document.
 type schemaAt struct {
 	path *location
 	*value
 }
 
-// schemas are schemas that all apply to a value. None is any JSON.
+// schemas are schemas that all apply to one value. Without any schema, the value may be any JSON.
 type schemas []schemaAt
 
-// facts is what the schemas that apply to a value say together.
+// facts has what the keywords of all schemas that apply to a value require together.
 type facts struct {
 	path     *location
-	chosen   int  // branches of anyOf and its kind that were absorbed
-	plain    bool // false once a schema said anything but anyOf or oneOf
-	types    kind // that are allowed
-	hints    kind // that keywords are about
-	integer  bool // numbers have to be integers
-	fraction bool // they must not be
+	chosen   int  // number of branches of anyOf and oneOf that were absorbed
+	plain    bool // no schema has a keyword other than anyOf and oneOf
+	types    kind // allowed types
+	hints    kind // types that have keywords
+	integer  bool // numbers must be integers
+	fraction bool // numbers must not be integers
 	enum     []*value
 	choices  []choice
 
@@ -67,27 +67,27 @@ type facts struct {
 	texts                        []textRule
 	minItems, maxItems           int
 	minProperties, maxProperties int
-	counted                      *location // of the latter, nil for neither
+	counted                      *location // path of minProperties or maxProperties, or nil
 	objects                      []objectFacts
 	dependents                   []dependent
-	names                        schemas // of members
+	names                        schemas // schemas of the names of members
 	arrays                       []arrayFacts
-	unique                       *location // of uniqueItems
+	unique                       *location // path of uniqueItems, or nil
 	contains                     []contained
 	looseMembers, looseItems     []unevaluated
 }
 
-// objectFacts are the keywords of objects in one schema, which depend on each other.
+// objectFacts has the keywords for objects of one schema that depend on each other.
 type objectFacts struct {
 	properties []property
 	required   []string
 	patterns   []property
 	additional *schemaAt // nil if it says nothing
-	quiet      bool      // made of a negation: what it says of members does not say that there are no others
+	quiet      bool      // made by a negation: its properties do not exclude additional members
 	scopes     []int
 }
 
-// arrayFacts are the keywords of lists in one schema.
+// arrayFacts has the keywords for lists of one schema.
 type arrayFacts struct {
 	prefix schemas
 	items  *schemaAt // nil if it says nothing
@@ -109,7 +109,7 @@ type index struct {
 	of      map[*value]*resource // of each object
 	byURI   map[string]*resource
 	anchors map[string]schemaAt // by URI and anchor
-	dynamic map[string]int      // how many schemas have a $dynamicAnchor of this name
+	dynamic map[string]int      // number of schemas with a $dynamicAnchor of this name
 }
 
 // A resource is a schema with an identifier of its own, or the whole document. References in it are
@@ -117,21 +117,20 @@ type index struct {
 type resource struct {
 	root schemaAt
 	base *url.URL
-	old  bool // of a draft before 2019-09, in which nothing beside $ref counts
+	old  bool // of a draft before 2019-09, in which keywords next to $ref have no effect
 }
 
-// A part is an expression that all schemas share, made a rule when it is first needed.
+// A part is an expression that all schemas share. It becomes a rule when it is first needed.
 type part int
 
-// A multiple is what numbers are multiples of, or are not.
+// A multiple requires that numbers are multiples of a number, or that they are not.
 type multiple struct {
 	path *location
 	of   *big.Rat
 	not  bool
 }
 
-// A textRule is a schema's rule about strings: that they match a pattern or are one of some words,
-// or that they are not.
+// A textRule requires that strings match a pattern or are one of some words, or that they do not.
 type textRule struct {
 	path    *location
 	pattern string
@@ -151,30 +150,30 @@ type dependent struct {
 	to   []string
 }
 
-// A contained is a schema that at least and at most some number of elements match.
+// A contained requires that least to most elements match a schema; most -1 means no limit.
 type contained struct {
 	path        *location
 	of          schemaAt
 	least, most int
 }
 
-// An unevaluated is the schema of members or elements that no schema in its scope speaks of.
+// An unevaluated is the schema of members or elements that no other keyword in its scope evaluates.
 type unevaluated struct {
 	of     schemaAt
 	scope  int
-	scopes []int // with those around it
+	scopes []int // this scope and those around it
 }
 
-// A choice is an anyOf or its kind.
+// A choice is an anyOf, a oneOf, or an if or dependent schema that was converted to alternatives.
 type choice struct {
 	path   *location
-	one    bool // only one may hold
-	apart  bool // only one can
+	one    bool // exactly one schema must match
 	of     schemas
 	scopes []int
 }
 
-// maxSchemas is how many schemas are looked at; those that apply together count each time.
+// maxSchemas is the largest number of schemas to read. A schema counts each time that it is
+// combined with another one.
 const maxSchemas = 1 << 16
 
 // child returns the member or element of s that key names. It has no value if s has no such child.
@@ -193,18 +192,18 @@ func (s schemaAt) child(key string) schemaAt {
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// count reads a number of characters, of items or of members.
+// count reads a minimum or maximum number of characters, of items or of members.
 func count(at schemaAt, isLeast bool, least, most *int) error {
 	if at.kind != kindNumber {
-		return errorf(fault.ErrSyntax, "%s is not a number of something", at.path)
+		return errorf(fault.ErrSyntax, "%s is not an integer from 0 on", at.path)
 	}
 	n := at.rational()
 	if n == nil || !n.IsInt() || n.Sign() < 0 {
-		return errorf(fault.ErrSyntax, "%s is not a number of something", at.path)
+		return errorf(fault.ErrSyntax, "%s is not an integer from 0 on", at.path)
 	}
 	if !n.Num().IsInt64() || n.Num().Int64() > maxPositions {
 		if !isLeast {
-			return nil // as good as none
+			return nil // the limit has no effect
 		}
 		return errorf(fault.ErrTooLarge, "%s is over %d", at.path, maxPositions)
 	}
@@ -217,7 +216,7 @@ func count(at schemaAt, isLeast bool, least, most *int) error {
 	return nil
 }
 
-// annotations are keywords that have no effect on which values are valid here.
+// annotations are keywords that do not affect the validity of values here.
 var annotations = map[string]bool{
 	"title": true, "description": true, "default": true, "examples": true, "example": true, "$schema": true, "$id": true, "id": true,
 	"$comment": true, "deprecated": true, "readOnly": true, "writeOnly": true, "discriminator": true, "$defs": true, "definitions": true,
@@ -225,8 +224,8 @@ var annotations = map[string]bool{
 	"contentMediaType": true, "contentSchema": true, "xml": true, "externalDocs": true,
 }
 
-// leave reports what cannot be held instead of failing, if the options want that. Any other error
-// stays one.
+// leave adds the error of a keyword that cannot be enforced to c.unheld and returns nil, if the
+// options are Lenient. It returns any other error.
 func (c *schemaCompiler) leave(err error) error {
 	var e *notHeld
 	if !c.Lenient || !errors.As(err, &e) {
@@ -241,14 +240,14 @@ func (c *schemaCompiler) leave(err error) error {
 
 const (
 	space        part = iota // after { [ , and before } ]
-	oneCharacter             // of a string
+	oneCharacter             // one character of a string
 	anyString
-	beyondLetters // a character in the spelling of quote that is not itself there, or not of ASCII
-	restOfName    // in that spelling, with the quote that ends it
+	beyondLetters // a character that quote escapes, or that is not ASCII
+	restOfName    // any characters as quote writes them, and the closing quote
 	parts
 )
 
-// schemas returns the elements of anyOf and its kind.
+// schemas returns the elements of a keyword such as anyOf.
 func (s schemaAt) schemas() (schemas, error) {
 	if s.kind != kindArray || len(s.list) == 0 {
 		return nil, errorf(fault.ErrSyntax, "%s is not a list of schemas", s.path)

@@ -17,7 +17,7 @@ func newFacts() *facts {
 	return &facts{plain: true, types: allKinds, maxLength: -1, maxItems: -1, maxProperties: -1}
 }
 
-// clone is f to which other schemas can be added.
+// clone returns a copy of f, to which schemas can be added without changing f.
 func (f *facts) clone() *facts {
 	g := *f
 	g.choices, g.enum, g.texts, g.multiples = slices.Clip(g.choices), slices.Clip(g.enum), slices.Clip(g.texts), slices.Clip(g.multiples)
@@ -26,7 +26,7 @@ func (f *facts) clone() *facts {
 	return &g
 }
 
-// valid returns the types that a value may have, kinds those of them that are generated.
+// valid returns the types that a value may have. kinds returns those that are generated.
 func (f *facts) valid() kind {
 	types := f.types
 	if f.enum != nil {
@@ -45,14 +45,15 @@ func (c *schemaCompiler) kinds(f *facts) kind {
 	return f.valid()
 }
 
-// absorb adds what s says, to which depth schemas led by $ref and allOf. Scopes are those schemas
-// around it whose unevaluatedProperties or unevaluatedItems are about what it leaves.
+// absorb adds the keywords of s to f. depth is the number of $ref and allOf that led to s. scopes
+// are the surrounding schemas whose unevaluatedProperties or unevaluatedItems depend on what s
+// evaluates.
 func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) error {
 	if err := c.count(); err != nil {
 		return err
 	}
 	if depth > maxNesting {
-		return errorf(fault.ErrUnsupported, "%s: $ref and allOf lead to itself, or over more than %d others", s.path, maxNesting)
+		return errorf(fault.ErrUnsupported, "%s: $ref and allOf lead back to this schema, or through more than %d others", s.path, maxNesting)
 	}
 	switch s.kind {
 	case kindBool:
@@ -87,10 +88,10 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) e
 	return nil
 }
 
-// count counts a schema that is looked at.
+// count counts a schema that is read.
 func (c *schemaCompiler) count() error {
 	if c.work++; c.work > maxSchemas || len(c.names) > maxRules {
-		return errorf(fault.ErrTooLarge, "more than %d schemas, each counted as often as it applies with another one", maxSchemas)
+		return errorf(fault.ErrTooLarge, "more than %d schemas, each counted every time that it applies", maxSchemas)
 	}
 	return nil
 }
@@ -117,11 +118,11 @@ func (r reader) keyword(key string, at schemaAt) error {
 	case "anyOf", "oneOf":
 		list, err := at.schemas()
 		if err == nil && r.c.Open && key == "anyOf" && len(r.scopes) > 0 {
-			if err := r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "more than one may hold, each of which counts for unevaluatedProperties and unevaluatedItems")); err != nil {
+			if err := r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "several schemas may match, and each counts for unevaluatedProperties and unevaluatedItems")); err != nil {
 				return err
 			}
 		}
-		f.choices = append(f.choices, choice{at.path, key == "oneOf", false, list, r.scopes})
+		f.choices = append(f.choices, choice{at.path, key == "oneOf", list, r.scopes})
 		return err
 	case "not", "if", "then", "else", "dependentSchemas", "dependencies":
 		f.plain = false
@@ -157,9 +158,9 @@ func (r reader) keyword(key string, at schemaAt) error {
 		return nil
 	}
 	if key == "$recursiveRef" {
-		return r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "it depends on where it is used"))
+		return r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "its meaning depends on where it is used"))
 	}
-	return r.c.leave(&notHeld{fault.ErrUnsupported, at.path, "a keyword of no known meaning", true})
+	return r.c.leave(&notHeld{fault.ErrUnsupported, at.path, "an unknown keyword", true})
 }
 
 // typeNames are the types of JSON schemas.
@@ -226,7 +227,7 @@ func (r reader) text(key string, at schemaAt) error {
 			return nil
 		}
 		if otherFormats[at.text] {
-			return r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "the format %q is not a regular expression", at.text))
+			return r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "the format %q cannot be expressed as a regular expression", at.text))
 		}
 		if r.f.numberFormat(at.text) {
 			r.f.hints |= kindNumber
@@ -244,10 +245,10 @@ func (r reader) text(key string, at schemaAt) error {
 	return nil
 }
 
-// limit adds a bound, or what numbers are multiples of.
+// limit adds a bound or a multipleOf.
 func (r reader) limit(key string, at schemaAt) error {
 	lower := key == "minimum" || key == "exclusiveMinimum"
-	if at.kind == kindBool && key[0] == 'e' { // of draft 4, beside the bound itself
+	if at.kind == kindBool && key[0] == 'e' { // of draft 4, next to the bound itself
 		return nil
 	}
 	if at.kind != kindNumber {
@@ -282,7 +283,7 @@ func (f *facts) bound(l *limit, lower bool) {
 	}
 }
 
-// below reports whether l is a lower bound of n, above whether it is an upper one.
+// below reports whether l is a lower bound of n. above reports whether it is an upper bound.
 func (l *limit) below(n *big.Rat) bool {
 	return l == nil || l.at.Cmp(n) < 0 || !l.open && l.at.Cmp(n) == 0
 }
@@ -290,7 +291,8 @@ func (l *limit) above(n *big.Rat) bool {
 	return l == nil || l.at.Cmp(n) > 0 || !l.open && l.at.Cmp(n) == 0
 }
 
-// numberFormat bounds numbers as a format does; false if it is not a format of numbers.
+// numberFormat adds the bounds of a format of numbers, and returns false if name is not such a
+// format.
 func (f *facts) numberFormat(name string) bool {
 	n, ok := numberFormats[name]
 	if !ok {
@@ -306,7 +308,7 @@ func (f *facts) numberFormat(name string) bool {
 	return true
 }
 
-// factsOf is what schemas say together.
+// factsOf returns the facts of schemas that apply together.
 func (c *schemaCompiler) factsOf(of schemas) (*facts, error) {
 	f := newFacts()
 	for _, s := range of {

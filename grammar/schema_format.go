@@ -7,7 +7,8 @@ import (
 
 // This file has the formats of strings and numbers. Any other format is treated as an annotation.
 
-// formatPattern composes patterns: each name in angle brackets is another part of it.
+// formatPattern composes a pattern. parts has pairs of a name and a pattern, then the whole
+// pattern. A name in angle brackets stands for its pattern.
 func formatPattern(parts ...string) string {
 	replace := make([]string, len(parts)-1)
 	all := parts[len(parts)-1]
@@ -33,9 +34,9 @@ const (
 	byteOfIP = `(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`
 	ipv4     = byteOfIP + `(\.` + byteOfIP + `){3}`
 
-	// A label of a host name has up to 63 characters, no hyphen at its ends, and none at both its
-	// third and fourth place, which are for names in other scripts. A name has up to 253; so has
-	// each of these forms.
+	// A label of a host name has up to 63 characters, no hyphen at its ends, and no two hyphens at
+	// its third and fourth place, which mark names in other scripts. A host name has up to 253
+	// characters, and so has each form of the format hostname.
 	alphanumeric = `[A-Za-z0-9]`
 	hyphenated   = `[A-Za-z0-9-]`
 	labelBegin   = alphanumeric + `(` + hyphenated + `{0,2}` + alphanumeric + `|` + hyphenated + `(` + alphanumeric + hyphenated + `|-` + alphanumeric + `)` + hyphenated
@@ -45,15 +46,15 @@ const (
 	mailAtom     = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 )
 
-// ipv6Parts are those of an address as RFC 3986 has it.
+// ipv6Parts are the parts of an IPv6 address as RFC 3986 defines it.
 var ipv6Parts = []string{
 	"h", hexadecimal + "{1,4}", "ip4", ipv4, "end", "<h>:<h>|<ip4>",
 	"ip6", "(<h>:){6}<end>|::(<h>:){5}<end>|<h>?::(<h>:){4}<end>|((<h>:){0,1}<h>)?::(<h>:){3}<end>|((<h>:){0,2}<h>)?::(<h>:){2}<end>|" +
 		"((<h>:){0,3}<h>)?::<h>:<end>|((<h>:){0,4}<h>)?::<end>|((<h>:){0,5}<h>)?::<h>|((<h>:){0,6}<h>)?::",
 }
 
-// uriPattern is that of RFC 3986 and RFC 3987: letters are those that need no escape, private those
-// of queries beside.
+// uriPattern returns the pattern of a URI (RFC 3986) or an IRI (RFC 3987). letters are further
+// characters that need no escape, and private those that need none only in queries.
 func uriPattern(letters, private, form string) string {
 	return formatPattern(append(append([]string{}, ipv6Parts...),
 		"u", `[A-Za-z0-9._~!$&'()*+,;=`+letters+`-]|%`+hexadecimal+`{2}`,
@@ -76,9 +77,9 @@ const (
 
 var jsonPointer = `(/([^/~]|~[01])*)*`
 
-// formats are as RFC 3339, 4122, 5321, 1123, 4291, 3986, 3987, 6570 and 6901 have them: without
-// leap seconds and small letters in times, quotes, comments and addresses in mail addresses, and
-// labels of hosts that stand for other scripts.
+// formats has the patterns of formats as defined in RFC 3339, 4122, 5321, 1123, 4291, 3986, 3987,
+// 6570 and 6901. They exclude leap seconds and lower-case letters in times; quotes, comments and IP
+// addresses in mail addresses; and labels of host names that encode other scripts.
 var formats = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"date":      formatPattern(fullDate),
@@ -105,10 +106,10 @@ var formats = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// otherFormats are known, and no regular expressions.
+// otherFormats are known formats that no regular expression expresses.
 var otherFormats = map[string]bool{"regex": true, "idn-hostname": true}
 
-// numberFormats are those that OpenAPI has for integers: of so many bits, with a sign or without.
+// numberFormats are OpenAPI's formats of integers, with their numbers of bits.
 var numberFormats = map[string]struct {
 	bits   uint
 	signed bool

@@ -8,7 +8,7 @@ import (
 
 // This file reads the keywords of objects and of lists.
 
-// object adds the keywords of objects that belong together.
+// object adds the keywords of objects that depend on each other.
 func (r reader) object() (err error) {
 	o := objectFacts{quiet: r.s.made, scopes: r.scopes}
 	if o.properties, err = r.properties("properties"); err != nil {
@@ -31,8 +31,8 @@ func (r reader) object() (err error) {
 	return nil
 }
 
-// properties returns the members of a keyword, or no members if the schema does not have the
-// keyword.
+// properties returns the members of a keyword's value. There are none if the schema does not have
+// the keyword.
 func (r reader) properties(key string) (list []property, err error) {
 	at := r.s.child(key)
 	if at.value == nil {
@@ -59,7 +59,7 @@ func (r reader) properties(key string) (list []property, err error) {
 	return list, nil
 }
 
-// names returns the elements of required and its kind.
+// names returns the elements of a keyword such as required.
 func (s schemaAt) names() (list []string, err error) {
 	if s.kind != kindArray || slices.ContainsFunc(s.list, func(v *value) bool { return v.kind != kindString }) {
 		return nil, errorf(fault.ErrSyntax, "%s is not a list of names", s.path)
@@ -70,7 +70,7 @@ func (s schemaAt) names() (list []string, err error) {
 	return list, nil
 }
 
-// objectKeyword adds a keyword of objects; known is false if it is another one.
+// objectKeyword adds a keyword of objects; known is false if key is not such a keyword.
 func (r reader) objectKeyword(key string, at schemaAt) (known bool, err error) {
 	f := r.f
 	switch key {
@@ -108,7 +108,7 @@ func (r reader) dependent(name string, at schemaAt) error {
 	return err
 }
 
-// array adds those of arrays.
+// array adds the keywords of lists that depend on each other.
 func (r reader) array() (err error) {
 	a := arrayFacts{quiet: r.s.made, scopes: r.scopes}
 	if at := r.s.child("prefixItems"); at.value != nil {
@@ -134,7 +134,7 @@ func (r reader) array() (err error) {
 	return nil
 }
 
-// arrayKeyword adds a keyword of lists; known is false if it is another one.
+// arrayKeyword adds a keyword of lists; known is false if key is not such a keyword.
 func (r reader) arrayKeyword(key string, at schemaAt) (known bool, err error) {
 	f := r.f
 	switch key {
@@ -158,7 +158,7 @@ func (r reader) arrayKeyword(key string, at schemaAt) (known bool, err error) {
 			err = count(n, false, &x.least, &x.most)
 		}
 		if len(r.scopes) > 0 && err == nil && r.s.members["unevaluatedItems"] != nil {
-			err = r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "beside unevaluatedItems"))
+			err = r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "next to unevaluatedItems"))
 		}
 		f.contains = append(f.contains, x)
 	case "unevaluatedItems":

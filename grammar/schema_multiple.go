@@ -7,15 +7,15 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has numbers that are multiples, or no integers, by automata.
+// This file generates numbers with multipleOf, and numbers that are not integers, by automata.
 
 const (
-	maxDecimals = 20   // of what numbers are multiples of
-	maxMultiple = 5000 // of its digits, without the point
+	maxDecimals = 20   // largest number of decimals of a multipleOf
+	maxMultiple = 5000 // largest multipleOf, read as an integer without its point
 )
 
-// multiple returns the beginning of the decimal numbers that are multiples of m: states are the
-// remainder of the digits before, and how many of these are decimals.
+// multiple returns the first state of an automaton for the decimal numbers that are multiples of m.
+// Each state stands for a remainder of the digits so far and a number of decimals among them.
 func (a *automaton) multiple(m *big.Rat) (int32, error) {
 	decimals, scaled := 0, new(big.Rat).Set(m)
 	for ; !scaled.IsInt() && decimals < maxDecimals; decimals++ {
@@ -25,7 +25,7 @@ func (a *automaton) multiple(m *big.Rat) (int32, error) {
 		return 0, errorf(fault.ErrTooLarge, "multiples of %s", m.RatString())
 	}
 	n := int(scaled.Num().Int64())
-	// 10 to the power of how many decimals are still to come.
+	// power[i] is 10 to the power of i modulo n, for i decimals that are still missing.
 	power := make([]int, decimals+1)
 	for i := range power {
 		if power[i] = 1 % n; i > 0 {
@@ -62,7 +62,7 @@ func (a *automaton) multiple(m *big.Rat) (int32, error) {
 	return a.add([]way{{sign, state(-1, 0)}}, []way{{always, state(-1, 0)}}), a.full()
 }
 
-// Forms of numbers: without an exponent, and with a fraction that is not 0.
+// Patterns of numbers: without an exponent, and with a fraction that is not 0.
 const (
 	decimalForm  = `^[0-9.-]*$`
 	fractionForm = `^[0-9-]*\.[0-9]*[1-9][0-9]*$`
@@ -117,8 +117,8 @@ func (c *schemaCompiler) number(f *facts) (*expr, error) {
 	return d.expr(&c.program, runes{}), nil
 }
 
-// expr returns the beginning of the texts of e, which continue with then. E is of ASCII, and calls
-// no rules.
+// expr returns the first state of the texts of e, which continue with then. e has only ASCII
+// characters, and calls no rules.
 func (a *automaton) expr(e *expr, then int32) (int32, error) {
 	if err := a.full(); err != nil {
 		return 0, err
@@ -146,7 +146,7 @@ func (a *automaton) expr(e *expr, then int32) (int32, error) {
 			s.free = append(s.free, way{always, to})
 		}
 		return a.add(nil, s.free), nil
-	case opRepeat: // with a limit
+	case opRepeat: // always with a maximum
 		end := then
 		for n := e.max; n > 0; n-- {
 			to, err := a.expr(e.sub[0], then)

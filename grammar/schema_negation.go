@@ -9,12 +9,12 @@ import (
 
 // This file negates schemas, keyword by keyword.
 
-// negation returns a schema of the values that s does not allow. The error is of what cannot be
-// held.
+// negation returns a schema of the values that s does not allow. The error states what cannot be
+// negated.
 func (c *schemaCompiler) negation(s schemaAt) (schemaAt, error) {
 	if n, ok := c.negations[s.value]; ok {
 		if n == nil {
-			return s, unheldAt(fault.ErrUnsupported, s.path, "it leads to itself")
+			return s, unheldAt(fault.ErrUnsupported, s.path, "a schema that refers to itself")
 		}
 		return schemaAt{s.path, n}, nil
 	}
@@ -70,13 +70,14 @@ func anyOf(list []*value) *value {
 	return makeObject("anyOf", list)
 }
 
-// A negator negates keywords of s, each to schemas any of which may hold.
+// A negator negates keywords of s. The negation of each keyword is a list of schemas, any of which
+// may match.
 type negator struct {
 	*schemaCompiler
 	s schemaAt
 }
 
-// all negates schemas.
+// all returns the negation of each schema.
 func (n negator) all(list schemas) (out []*value, err error) {
 	for _, s := range list {
 		not, err := n.negation(s)
@@ -128,7 +129,7 @@ func (n negator) keyword(key string, at schemaAt) ([]*value, error) {
 	case "items", "contains":
 		return n.elements(key, at)
 	}
-	return nil, unheldAt(fault.ErrUnsupported, at.path, "in a negation")
+	return nil, unheldAt(fault.ErrUnsupported, at.path, "not supported in a negation")
 }
 
 func (n negator) combination(key string, at schemaAt) ([]*value, error) {
@@ -141,7 +142,7 @@ func (n negator) combination(key string, at schemaAt) ([]*value, error) {
 		return not, err
 	}
 	out := []*value{makeObject("allOf", not)}
-	if key == "oneOf" { // or two of them hold
+	if key == "oneOf" { // or two of them match
 		if len(list) > 8 {
 			return nil, unheldAt(fault.ErrTooLarge, at.path, "more than 8 schemas")
 		}
@@ -175,7 +176,7 @@ func (n negator) condition(at schemaAt) (out []*value, err error) {
 	return out, nil
 }
 
-// typesBut returns a schema of all types but some.
+// typesBut returns a schema of all types except those given.
 func typesBut(types kind) *value {
 	var list []*value
 	for _, name := range []string{"object", "array", "string", "number", "boolean", "null"} {
@@ -204,7 +205,7 @@ func (n negator) types(at schemaAt) ([]*value, error) {
 	return out, nil
 }
 
-// maxNegated is how many numbers a negation leaves out.
+// maxNegated is the largest number of numbers that a negation excludes.
 const maxNegated = 64
 
 // values negates an enumeration.
@@ -277,7 +278,7 @@ func (n negator) bound(key string, at schemaAt) ([]*value, error) {
 	return []*value{makeObject("type", "number", other, at.value)}, nil
 }
 
-// counted negates a number of characters, elements or members.
+// counted negates a minimum or maximum number of characters, elements or members.
 func (n negator) counted(key string, at schemaAt) ([]*value, error) {
 	of, kind := key[3:], map[string]string{"Length": "string", "Items": "array", "Properties": "object"}[key[3:]]
 	r := at.rational()

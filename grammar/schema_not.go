@@ -2,10 +2,10 @@ package grammar
 
 import "github.com/avoformer/avoformer/fault"
 
-// This file has not, if, and dependent schemas. They become anyOf of schemas without them: a
-// negation is made of the negations of keywords.
+// This file compiles not, if, and dependent schemas. They are converted to choices among schemas
+// without these keywords: a negation combines the negations of keywords.
 
-// conditional adds not, if and what depends on members.
+// conditional adds not, if, and dependent schemas.
 func (r reader) conditional(key string, at schemaAt) error {
 	switch key {
 	case "not":
@@ -37,9 +37,9 @@ func (r reader) conditional(key string, at schemaAt) error {
 	return nil
 }
 
-// choose adds a choice of schemas. Only one of them can hold.
+// choose adds a choice of schemas that exclude each other.
 func (r reader) choose(path *location, of ...*value) {
-	x := choice{path: path, apart: true, scopes: r.scopes}
+	x := choice{path: path, scopes: r.scopes}
 	for _, v := range of {
 		x.of = append(x.of, schemaAt{path, v})
 	}
@@ -66,7 +66,8 @@ func (r reader) condition(at schemaAt) error {
 	return nil
 }
 
-// elsewhere returns an error of what cannot be held as one at the keyword that wants it.
+// elsewhere returns the error of a negation with the path of the keyword that needs the negation.
+// It returns an error of a malformed schema unchanged.
 func elsewhere(err error, path *location) error {
 	if !isRefusal(err) {
 		return err
@@ -74,7 +75,8 @@ func elsewhere(err error, path *location) error {
 	return unheldAt(err, path, "it cannot be negated: %s", reasonOf(err))
 }
 
-// Values that are made. What a made schema says of members does not say that there are no others.
+// The following functions make schemas that are in no document. The properties of such a schema do
+// not exclude additional members.
 
 func makeObject(pairs ...any) *value {
 	o := &value{kind: kindObject, made: true, members: map[string]*value{}}
@@ -100,12 +102,12 @@ func makeObject(pairs ...any) *value {
 
 func makeString(s string) *value { return &value{kind: kindString, text: s} }
 
-// lacking returns the objects without a member.
+// lacking returns a schema of the objects without a member.
 func lacking(name string) *value {
 	return makeObject("properties", makeObject(name, false))
 }
 
-// Keywords that only made schemas have.
+// Only schemas that the functions above make have these keywords.
 const (
 	notInteger  = "not an integer"
 	notMultiple = "not multipleOf"
@@ -114,7 +116,7 @@ const (
 	notWords    = "not words"
 )
 
-// madeKeyword adds a keyword of made schemas; false if it is another one.
+// madeKeyword adds such a keyword, and returns false for any other keyword.
 func (r reader) madeKeyword(key string, at schemaAt) bool {
 	f := r.f
 	switch key {

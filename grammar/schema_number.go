@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// This file has the numbers of JSON schemas.
+// This file generates the numbers of JSON schemas.
 
-// Digits that numbers have unless a bound needs more. Without a limit a model that repeats itself
-// would write digits forever.
+// Largest numbers of digits, unless a bound needs more. Without a limit, a model that repeats
+// itself would generate digits forever.
 const (
 	maxDigits         = 16
 	maxFraction       = 16
@@ -18,7 +18,7 @@ const (
 
 func digit(lo, hi byte) *expr { return byteRange('0'+lo, '0'+hi) }
 
-// anyInteger and anyNumber are those without bounds.
+// anyInteger matches integers without bounds, and anyNumber numbers without bounds.
 func anyInteger() *expr {
 	return concat(optional(literal("-")), alt(literal("0"), concat(digit(1, 9), repeat(digit(0, 9), 0, maxDigits-1))))
 }
@@ -56,7 +56,8 @@ func integersBetween(lo, hi *big.Int) *expr {
 	return alt(list...)
 }
 
-// naturals matches lo to hi, which is nil for all of maxDigits, or of those of lo.
+// naturals matches the integers lo to hi. If hi is nil, it matches integers of up to maxDigits
+// digits, or of as many digits as lo has if these are more.
 func naturals(lo, hi *big.Int) *expr {
 	from := lo.String()
 	to := strings.Repeat("9", max(maxDigits, len(from)))
@@ -69,7 +70,7 @@ func naturals(lo, hi *big.Int) *expr {
 	if len(from) == len(to) {
 		return digits(from, to)
 	}
-	// The numbers as long as from, the longer ones, those as long as to.
+	// Numbers of as many digits as from, longer ones, and those of as many digits as to.
 	list := []*expr{digits(from, strings.Repeat("9", len(from)))}
 	if most := len(to) - 1; most > len(from) {
 		list = append(list, concat(digit(1, 9), repeat(digit(0, 9), len(from), most-1)))
@@ -77,7 +78,7 @@ func naturals(lo, hi *big.Int) *expr {
 	return alt(append(list, digits("1"+strings.Repeat("0", len(to)-1), to))...)
 }
 
-// digits matches lo to hi, strings of the same length.
+// digits matches the numbers lo to hi, which have the same number of digits.
 func digits(lo, hi string) *expr {
 	n := len(lo)
 	if n == 0 {
@@ -107,8 +108,8 @@ func digits(lo, hi string) *expr {
 	return alt(list...)
 }
 
-// A bound is a decimal number that is not negative: the digits before and after its point, the
-// latter without zeros at the end; open if it is not allowed itself.
+// A bound is a decimal number that is not negative. fraction has its decimals, without zeros at the
+// end. open means that the number itself is not allowed.
 type bound struct {
 	integer  *big.Int
 	fraction string
@@ -124,7 +125,7 @@ func numbersBetween(lo, hi *limit) *expr {
 	zero := bound{integer: new(big.Int)}
 	var list []*expr
 	if lo == nil || lo.at.Sign() < 0 {
-		least := bound{integer: new(big.Int), open: true} // -0 is not written
+		least := bound{integer: new(big.Int), open: true} // -0 is not generated
 		if hi != nil && hi.at.Sign() < 0 {
 			least = hi.magnitude()
 		}
@@ -160,7 +161,8 @@ func decimals(lo bound, hi *bound) *expr {
 		concat(literal(hi.integer.String()), fraction(nil, hi)))
 }
 
-// fraction matches what may follow the integer of lo and of hi, either of which may be nil.
+// fraction matches the point and decimals that may follow the integer of lo and of hi. Either may
+// be nil.
 func fraction(lo, hi *bound) *expr {
 	f := fractions{maxFraction, false, false}
 	a, b := (*string)(nil), (*string)(nil)
@@ -182,13 +184,13 @@ type fractions struct {
 	loOpen, hiOpen bool
 }
 
-// mayEnd reports whether a number is within its bounds if its digits end, of which lo and hi are
-// the remaining ones; nil if the digits before already decide.
+// mayEnd reports whether a number whose digits end here is within its bounds. lo and hi are the
+// remaining digits of the bounds; nil means that earlier digits are already within the bound.
 func (f fractions) mayEnd(lo, hi *string) bool {
 	return (lo == nil || *lo == "" && !f.loOpen) && (hi == nil || *hi != "" || !f.hiOpen)
 }
 
-// digits matches one digit and those that may follow it.
+// digits matches decimal n and those that may follow it.
 func (f fractions) digits(lo, hi *string, n int) *expr {
 	if lo == nil && hi == nil {
 		return repeat(digit(0, 9), 1, f.most-n)
@@ -215,7 +217,7 @@ func (f fractions) digits(lo, hi *string, n int) *expr {
 			nextHi = nil
 		}
 		last := d
-		if nextLo == nil && nextHi == nil { // and so are all digits up to that of hi
+		if nextLo == nil && nextHi == nil { // all digits up to that of hi may be followed by any digits
 			last = to
 			if hi != nil {
 				last--
@@ -237,7 +239,7 @@ func (f fractions) digits(lo, hi *string, n int) *expr {
 	return alt(list...)
 }
 
-// head returns the first digit of s and the others; zero after its end.
+// head returns the first digit of s and the rest of s. Digits after the end are zero.
 func head(s *string) (byte, *string) {
 	if s == nil || *s == "" {
 		return 0, s
@@ -246,12 +248,13 @@ func head(s *string) (byte, *string) {
 	return (*s)[0] - '0', &rest
 }
 
-// far is more than any number has that is written without a bound.
+// far is more than any number that is generated without a bound.
 var far = sync.OnceValue(func() *big.Rat {
 	return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil))
 })
 
-// unlessFar is l, or nil if it is so far away, in the direction of sign, that it says nothing.
+// unlessFar returns l, or nil if l has the given sign and is at least far from 0: such a bound has
+// no effect.
 func (l *limit) unlessFar(sign int) *limit {
 	if l == nil || l.at.Sign() == sign && new(big.Rat).Abs(l.at).Cmp(far()) >= 0 {
 		return nil
@@ -262,7 +265,7 @@ func (l *limit) unlessFar(sign int) *limit {
 // magnitude returns the limit without its sign.
 func (l *limit) magnitude() bound {
 	abs := new(big.Rat).Abs(l.at)
-	text := abs.FloatString(2 * maxExponent) // exact: so many digits the number had at most
+	text := abs.FloatString(2 * maxExponent) // exact: the number has at most this many decimals
 	before, after, _ := strings.Cut(text, ".")
 	n, _ := new(big.Int).SetString(before, 10)
 	return bound{n, strings.TrimRight(after, "0"), l.open}
@@ -276,8 +279,8 @@ func (l *limit) magnitudeOrNil() *bound {
 	return &b
 }
 
-// integer returns the integer next to l that is allowed, up for sign 1 and down for -1; nil for no
-// limit.
+// integer returns the allowed integer that is nearest to l: not below l for sign 1, not above l for
+// -1. It returns nil if l is nil.
 func (l *limit) integer(sign int64) *big.Int {
 	if l == nil {
 		return nil
@@ -293,7 +296,7 @@ func (l *limit) integer(sign int64) *big.Int {
 	return n
 }
 
-// A limit is a bound of a schema.
+// A limit is a lower or upper bound in a schema. open means that at itself is not allowed.
 type limit struct {
 	at   *big.Rat
 	open bool

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has the objects of JSON schemas.
+// This file generates the objects of JSON schemas.
 
 // object returns the objects that f allows.
 func (c *schemaCompiler) object(f *facts) (*expr, error) {
@@ -48,7 +48,7 @@ func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *exp
 	if firstRequired < 0 {
 		firstRequired = len(pairs)
 	}
-	// After the first member: tails[i] is what may follow if those before i have been decided.
+	// tails[i] is the rest of the object after its first member, if member i is the next to decide.
 	rest, others := empty, none
 	if other != nil {
 		rest = star(concat(comma, other))
@@ -63,7 +63,7 @@ func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *exp
 		}
 		tails[i] = call(c.rule(nil, concat(e, tails[i+1])))
 	}
-	// The first member is one of those up to the first that is required.
+	// The first member in the text is a property up to the first required one.
 	all := others
 	if firstRequired < len(pairs) {
 		all = concat(pairs[firstRequired], tails[firstRequired+1])
@@ -78,11 +78,11 @@ func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *exp
 	return all
 }
 
-// maxNames bounds the names that additional ones have to differ from.
+// maxNames limits the bytes of the names that additional names must differ from.
 const maxNames = 1 << 14
 
-// otherPair returns a member whose name is not one of the names, which are in quotes; nil if there
-// is no such member.
+// otherPair returns the expression of a member whose name is not in names. These have quotes. It
+// returns nil if no such member is allowed.
 func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error) {
 	var list []*expr
 	for _, o := range p.others {
@@ -107,7 +107,7 @@ func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error)
 	return call(c.rule(nil, alt(list...))), nil
 }
 
-// namesOf returns the names of other members that have rules.
+// namesOf returns the expression of the names of additional members, if names have rules.
 func (c *schemaCompiler) namesOf(p *objectPlan, o others) (*expr, error) {
 	taken := textRule{words: []string{}, not: true}
 	for _, m := range p.members {
@@ -115,13 +115,13 @@ func (c *schemaCompiler) namesOf(p *objectPlan, o others) (*expr, error) {
 	}
 	d, err := c.language(o.names, taken)
 	if err != nil {
-		return nil, unheldAt(err, o.path, "the names beside properties: %s", reasonOf(err))
+		return nil, unheldAt(err, o.path, "names of additional members: %s", reasonOf(err))
 	}
 	return concat(literal(`"`), d.expr(&c.program, jsonRunes{}), literal(`"`)), nil
 }
 
-// otherName is any name of a member except for taken ones. If there are such, it has the spelling
-// of quote.
+// otherName returns the expression of any name of a member that is not taken. If there are taken
+// names, the name is written as quote writes it.
 func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	if len(taken) == 0 {
 		return c.part(anyString), nil
@@ -131,14 +131,14 @@ func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	for i, name := range taken {
 		rest[i] = name[1:]
 		if total += len(name); total > maxNames {
-			return nil, errorf(fault.ErrTooLarge, "names of properties beside additional ones have more than %d bytes", maxNames)
+			return nil, errorf(fault.ErrTooLarge, "the names of properties, from which additional names must differ, have more than %d bytes", maxNames)
 		}
 	}
 	return concat(literal(`"`), c.otherThan(rest)), nil
 }
 
-// otherThan returns the rest of a name up to its closing quote, except for taken ones, which are in
-// order and have that quote too.
+// otherThan returns the expression of the rest of a name with its closing quote, except those in
+// taken. These are sorted and also have the quote.
 func (c *schemaCompiler) otherThan(taken []string) *expr {
 	list := []*expr{literal(`"`)}
 	var begun []runeRange
@@ -160,10 +160,10 @@ func (c *schemaCompiler) otherThan(taken []string) *expr {
 	return alt(append(list, concat(c.otherRune(begun), c.part(restOfName)))...)
 }
 
-// otherRune is one character, in the spelling of quote, that is not in set. Most sets have only
-// ASCII letters, and share the part beyond ASCII.
+// otherRune returns the expression of one character that is not in set, as quote writes it. Most
+// sets have only ASCII characters without escapes; their expressions share the part beyondLetters.
 func (c *schemaCompiler) otherRune(set []runeRange) *expr {
-	if slices.ContainsFunc(set, func(r runeRange) bool { return len(spelling(r.lo)) > 1 }) {
+	if slices.ContainsFunc(set, func(r runeRange) bool { return len(escapeRune(r.lo)) > 1 }) {
 		return jsonRunes{}.class(negated(set))
 	}
 	var plain []runeRange
@@ -173,8 +173,8 @@ func (c *schemaCompiler) otherRune(set []runeRange) *expr {
 	return alt(class(plain), c.part(beyondLetters))
 }
 
-// unquoted returns the first character of the rest of a string in quotes, and the bytes that it is
-// written with; 0 of them at the closing quote.
+// unquoted returns the first character of the rest of a string in quotes, and the number of its
+// bytes there; 0 at the closing quote.
 func unquoted(s string) (r rune, n int) {
 	r, n = utf8.DecodeRuneInString(s)
 	switch {
@@ -188,18 +188,19 @@ func unquoted(s string) (r rune, n int) {
 		n = 2
 	}
 	for c := rune(0); c <= '\\'; c++ {
-		if spelling(c) == s[:n] {
+		if escapeRune(c) == s[:n] {
 			r = c
 		}
 	}
 	return r, n
 }
 
-// counted returns the members of objects, their number as f says.
+// counted returns the expression of the members of objects that f counts, or that depend on each
+// other.
 func (c *schemaCompiler) counted(f *facts, p *objectPlan, pairs []*expr, other *expr) (*expr, error) {
-	n := counter{schemaCompiler: c, f: f, p: p, exprs: pairs, other: other, known: map[tally]*expr{}, atMost: f.maxProperties}
+	n := counter{schemaCompiler: c, f: f, p: p, exprs: pairs, other: other, known: map[progress]*expr{}, atMost: f.maxProperties}
 	if other != nil && f.minProperties > 1 {
-		err := c.leave(unheldAt(fault.ErrUnsupported, f.counted, "a name that is not a property may come twice"))
+		err := c.leave(unheldAt(fault.ErrUnsupported, f.counted, "a name that is not a property may occur twice"))
 		if err != nil {
 			return nil, err
 		}
@@ -216,12 +217,12 @@ func (c *schemaCompiler) counted(f *facts, p *objectPlan, pairs []*expr, other *
 			}
 		}
 	}
-	begin := tally{}
+	begin := progress{}
 	for range n.pairs {
 		begin.pairs += string(rune(undecided))
 	}
 	e, err := n.from(begin)
-	if err != nil && isRefusal(err) && len(n.known) > maxTallies {
+	if err != nil && isRefusal(err) && len(n.known) > maxProgress {
 		path := f.counted
 		if path == nil {
 			path = f.path

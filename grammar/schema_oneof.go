@@ -6,12 +6,14 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has anyOf and oneOf, and proves that the branches of a oneOf exclude each other.
+// This file compiles anyOf and oneOf, and ensures that the branches of a oneOf exclude each other.
 
-// maxCombined is how many schemas the negations of a branch may multiply to.
+// maxCombined is the largest number of combinations of the alternatives in the negations for a
+// branch.
 const maxCombined = 256
 
-// choose returns the alternatives of the first anyOf or oneOf of f, each with the rest of f.
+// choose returns the expression of the alternatives of the first anyOf or oneOf of f, each combined
+// with the rest of f.
 func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 	first := f.choices[0]
 	alone := f.plain && len(f.choices) == 1
@@ -61,8 +63,8 @@ func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 	return alt(list...), nil
 }
 
-// exclusive has, for each branch of a oneOf, the negations of the branches that may hold at the
-// same time.
+// exclusive returns, for each branch of a oneOf, the negations of the branches that may match the
+// same values.
 func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, error) {
 	not, size := make([]schemas, len(branches)), make([]int, len(branches))
 	for i := range size {
@@ -83,14 +85,14 @@ func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, err
 					not[pair[0]] = append(not[pair[0]], n)
 					size[pair[0]] *= max(1, len(n.child("anyOf").alternatives()))
 					if size[pair[0]] > maxCombined {
-						err = unheldAt(fault.ErrTooLarge, of.path, "too much")
+						err = unheldAt(fault.ErrTooLarge, of.path, "too many combinations of alternatives")
 					}
 				}
 				if err != nil {
 					if !isRefusal(err) {
 						return nil, err
 					}
-					err := unheldAt(err, of.path, "both %d and %d may hold, want schemas of which only one can, or anyOf", j, i)
+					err := unheldAt(err, of.path, "schemas %d and %d may match the same value, want schemas that exclude each other, or anyOf", j, i)
 					return make([]schemas, len(branches)), c.leave(err)
 				}
 			}
@@ -99,7 +101,7 @@ func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, err
 	return not, nil
 }
 
-// alternatives returns the elements of a list, if it is one.
+// alternatives returns the elements of s, if it has any.
 func (s schemaAt) alternatives() []*value {
 	if s.value == nil {
 		return nil
@@ -107,8 +109,8 @@ func (s schemaAt) alternatives() []*value {
 	return s.list
 }
 
-// apart reports whether nothing that is generated for one of a and b is valid for the other, as far
-// as that is obvious.
+// apart reports whether no value that is generated for one of a and b is valid for the other. It
+// returns false if that is not obvious.
 func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 	if err := c.count(); err != nil {
 		return false, err
@@ -152,7 +154,7 @@ func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 	return len(a.choices)+len(b.choices) == 0 && p.lacks(q) && q.lacks(p), nil
 }
 
-// generated returns the types that may be generated whatever is chosen of anyOf and oneOf in f.
+// generated returns the types that may be generated, for any choice among the anyOf and oneOf of f.
 func (c *schemaCompiler) generated(f *facts) kind {
 	if len(f.choices) > 0 {
 		return f.valid()
@@ -160,7 +162,7 @@ func (c *schemaCompiler) generated(f *facts) kind {
 	return c.kinds(f)
 }
 
-// lacks reports whether no object that is generated for p is valid for q: it lacks what q requires.
+// lacks reports whether objects that are generated for p lack a member that q requires.
 func (p *objectPlan) lacks(q *objectPlan) bool {
 	if len(p.others) > 0 {
 		return false

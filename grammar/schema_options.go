@@ -8,37 +8,39 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has how a JSON schema is compiled, and what becomes of keywords that a mask cannot
-// hold.
+// This file has the options for compiling a JSON schema, and the errors for keywords that a mask
+// cannot enforce.
 
-// SchemaOptions say how a JSON schema is compiled. The zero value compiles as [JSONSchema] does.
+// SchemaOptions are options for compiling a JSON schema. The zero value compiles as [JSONSchema]
+// does.
 type SchemaOptions struct {
-	// Lenient compiles schemas with keywords that a mask cannot hold. These are left out and
-	// reported, so that a text may break them; the caller validates it afterwards.
+	// Lenient accepts keywords that a mask cannot enforce. Compile ignores and returns them: a
+	// generated text may violate them, so the caller must validate it.
 	Lenient bool
-	// Open generates values of any type for schemas without type, further members after properties,
-	// and further elements after prefixItems: every valid value, but numbers of no more digits than
-	// [JSONSchema] says. What a mask cannot hold as a whole is an error, or is reported.
+	// Open allows values of any type for schemas without type, further members after properties,
+	// and further elements after prefixItems. It generates every valid value, but numbers of no
+	// more digits than [JSONSchema] states. A keyword that a mask cannot enforce completely is an
+	// error or, with Lenient, is returned.
 	Open bool
-	// NoFormats takes format for a remark, which is the default of the specification. Without it,
-	// texts have the formats that [JSONSchema] lists.
+	// NoFormats ignores format, as the specification does by default. Without NoFormats, strings
+	// have the formats that [JSONSchema] lists.
 	NoFormats bool
 }
 
-// Unheld is a keyword that a grammar does not hold.
+// Unheld is a keyword that a grammar does not enforce.
 type Unheld struct {
 	Path   string // of the schema or of the keyword, as a JSON pointer from #
 	Reason string
-	// Unknown is a keyword of no known meaning, which validators ignore.
+	// Unknown means that the keyword is not known, so that validators ignore it.
 	Unknown bool
 }
 
 func (u Unheld) String() string { return u.Path + ": " + u.Reason }
 
-// maxUnheld is how many keywords are reported.
+// maxUnheld is the largest number of keywords that are returned.
 const maxUnheld = 32
 
-// A notHeld is what a mask cannot hold of a schema, at a place.
+// A notHeld is the error for a part of a schema that a mask cannot enforce.
 type notHeld struct {
 	is      error
 	path    *location
@@ -49,8 +51,8 @@ type notHeld struct {
 func (e *notHeld) Error() string { return fmt.Sprintf("%v: %s: %s", e.is, e.path, e.reason) }
 func (e *notHeld) Unwrap() error { return e.is }
 
-// unheldAt returns the error for what a mask cannot hold at a place; is reports whether it never
-// can, or not of this size.
+// unheldAt returns the error for a part of a schema that a mask cannot enforce. Its kind is
+// fault.ErrTooLarge if is matches that, and otherwise fault.ErrUnsupported.
 func unheldAt(is error, path *location, format string, args ...any) error {
 	if errors.Is(is, fault.ErrTooLarge) {
 		is = fault.ErrTooLarge
@@ -60,7 +62,7 @@ func unheldAt(is error, path *location, format string, args ...any) error {
 	return &notHeld{is: is, path: path, reason: fmt.Sprintf(format, args...)}
 }
 
-// reasonOf is what an error says of what cannot be held, without its kind.
+// reasonOf returns the text of such an error without its kind.
 func reasonOf(err error) string {
 	for _, is := range []error{fault.ErrUnsupported, fault.ErrTooLarge} {
 		if errors.Is(err, is) {
@@ -70,8 +72,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// A location is a member or an element of what is at another one; nil is the whole document. It is
-// written as a JSON pointer from #.
+// A location is the place of a member or an element in the value at location in; nil is the whole
+// document. Its text is a JSON pointer from #.
 type location struct {
 	in  *location
 	key string

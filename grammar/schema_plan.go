@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file finds out what the members of objects may be, and counts them where schemas do.
+// This file collects the members that objects may have, and generates objects whose members are
+// counted.
 
 // A member is a property, with all schemas that apply to it.
 type member struct {
@@ -15,35 +16,36 @@ type member struct {
 	required bool
 }
 
-// Others are members that are not properties, of names with rules.
+// others are additional members with their schemas. Their names may have rules.
 type others struct {
 	path  *location
-	names *facts // nil for any name that no member has
+	names *facts // nil: any name that is not a property
 	of    schemas
 }
 
-// An objectPlan is what the objects of a value may have.
+// An objectPlan has the members that the objects of a value may have.
 type objectPlan struct {
 	members []member
 	others  []others
 	nothing bool // no object is allowed
 }
 
-// A planner makes a plan.
+// A planner builds an objectPlan.
 type planner struct {
 	*schemaCompiler
 	f        *facts
 	p        *objectPlan
 	at       map[string]int
 	patterns []string // of all schemas, each once
-	names    *facts   // what propertyNames says, nil for nothing
-	stated   bool     // a schema speaks of additional members
+	names    *facts   // of propertyNames; nil without it
+	stated   bool     // a schema has a keyword for additional members
 }
 
-// maxPatterns is how many patterns names of members are told apart by.
+// maxPatterns is the largest number of patterns of names. Each subset of the patterns is a case.
 const maxPatterns = 6
 
-// plan joins what the schemas say about members: what one has no property for is additional for it.
+// plan combines the keywords of all schemas about members. A member without a property in a schema
+// is an additional one for that schema.
 func (c *schemaCompiler) plan(f *facts) (*objectPlan, error) {
 	n := planner{schemaCompiler: c, f: f, p: &objectPlan{}, at: map[string]int{}}
 	properties := n.collect()
@@ -56,7 +58,7 @@ func (c *schemaCompiler) plan(f *facts) (*objectPlan, error) {
 		}
 	}
 	n.stated = n.stated || !properties || c.Open
-	for before := -1; before < len(n.p.members); { // what one wants may want others
+	for before := -1; before < len(n.p.members); { // a required member may require others
 		before = len(n.p.members)
 		for _, d := range f.dependents {
 			if _, known := n.at[d.from]; known || n.stated {
@@ -72,7 +74,7 @@ func (c *schemaCompiler) plan(f *facts) (*objectPlan, error) {
 			return nil, err
 		}
 	}
-	c.work += len(n.p.members) / 2 // each of them is written
+	c.work += len(n.p.members) / 2 // the expression of each is computed
 	return n.p, n.others()
 }
 
@@ -85,7 +87,7 @@ func (n *planner) see(name string) *member {
 	return &n.p.members[i]
 }
 
-// collect finds the members and patterns, and reports whether there are properties.
+// collect collects the members and patterns, and reports whether there are properties.
 func (n *planner) collect() (properties bool) {
 	for _, o := range n.f.objects {
 		for _, m := range o.properties {
@@ -103,7 +105,7 @@ func (n *planner) collect() (properties bool) {
 	return properties
 }
 
-// readNames finds what propertyNames says.
+// readNames reads propertyNames.
 func (n *planner) readNames() error {
 	if len(n.f.names) == 0 {
 		return nil
@@ -128,7 +130,7 @@ func (n *planner) readNames() error {
 	return nil
 }
 
-// allows reports whether a name is one that propertyNames allows.
+// allows reports whether propertyNames allows a name.
 func (n *planner) allows(name string) (bool, error) {
 	switch {
 	case n.names == nil:
@@ -139,7 +141,7 @@ func (n *planner) allows(name string) (bool, error) {
 	return n.admitsText(n.names, name)
 }
 
-// member finds the schemas of a member.
+// member sets the schemas of a member.
 func (n *planner) member(m *member) error {
 	ok, err := n.allows(m.name)
 	if err != nil {
@@ -162,30 +164,30 @@ func (n *planner) member(m *member) error {
 	return nil
 }
 
-// schemasOf returns the schemas of a name, or of those that are not properties, by the patterns
-// that match.
+// schemasOf returns the schemas of a property or, if named is false, of additional members. matched
+// marks the patterns that match the name.
 func (n *planner) schemasOf(name string, named bool, matched []bool) (of schemas) {
 	loose := make([]bool, len(n.f.looseMembers))
 	for i := range loose {
 		loose[i] = true
 	}
 	for _, o := range n.f.objects {
-		spoken := false
+		evaluated := false
 		for _, m := range o.properties {
 			if named && m.name == name {
-				of, spoken = append(of, m.schemaAt), true
+				of, evaluated = append(of, m.schemaAt), true
 			}
 		}
 		for _, m := range o.patterns {
 			if matched[slices.Index(n.patterns, m.name)] {
-				of, spoken = append(of, m.schemaAt), true
+				of, evaluated = append(of, m.schemaAt), true
 			}
 		}
-		if !spoken && o.additional != nil {
-			of, spoken = append(of, *o.additional), true
+		if !evaluated && o.additional != nil {
+			of, evaluated = append(of, *o.additional), true
 		}
 		for i, u := range n.f.looseMembers {
-			loose[i] = loose[i] && !(spoken && !o.quiet && slices.Contains(o.scopes, u.scope))
+			loose[i] = loose[i] && !(evaluated && !o.quiet && slices.Contains(o.scopes, u.scope))
 		}
 	}
 	for i, u := range n.f.looseMembers {
@@ -197,7 +199,7 @@ func (n *planner) schemasOf(name string, named bool, matched []bool) (of schemas
 	return of
 }
 
-// others finds which members may follow the properties.
+// others adds the additional members that may follow the properties.
 func (n *planner) others() error {
 	if len(n.patterns) > maxPatterns {
 		return unheldAt(fault.ErrTooLarge, n.f.path, "more than %d patterns of names", maxPatterns)
@@ -228,48 +230,48 @@ func (n *planner) others() error {
 	return nil
 }
 
-// A tally is where an object with counted members is: the member that is decided next, how many
-// there are, and what each pair of members that depend on each other waits for.
-type tally struct {
+// A progress is a state of an object with counted members: the member to decide next, the numbers
+// of properties and of additional members so far, and the states of all pairs of dependent members.
+type progress struct {
 	next, some, others int
 	pairs              string
 }
 
-// What a pair of members waits for.
+// These are the states of a pair of members of which the first requires the second.
 const (
 	undecided = 'u'
-	wanted    = 'w' // the first is there, so the second has to be
-	barred    = 'b' // the second is not there, so the first must not be
+	wanted    = 'w' // the first is present, so the second must be
+	barred    = 'b' // the second is absent, so the first must be
 	settled   = 's'
 )
 
-// A counter writes the objects whose members are counted or depend on each other.
+// A counter generates the objects whose members are counted or depend on each other.
 type counter struct {
 	*schemaCompiler
 	f      *facts
 	p      *objectPlan
 	exprs  []*expr
 	other  *expr
-	pairs  [][2]int // members of which the first wants the second
-	known  map[tally]*expr
+	pairs  [][2]int // members of which the first requires the second
+	known  map[progress]*expr
 	atMost int
 }
 
-// maxTallies is how many states an object with counted members may have.
-const maxTallies = 1 << 13
+// maxProgress is the largest number of states of an object with counted members.
+const maxProgress = 1 << 13
 
-// from is what may follow from t on.
-func (n *counter) from(t tally) (*expr, error) {
+// from returns the expression of the rest of an object in state t.
+func (n *counter) from(t progress) (*expr, error) {
 	if e := n.known[t]; e != nil {
 		return e, nil
 	}
 	rule := n.rule(nil, nil)
 	e := call(rule)
-	if n.known[t] = e; len(n.known) > maxTallies {
-		return nil, errorf(fault.ErrTooLarge, "more than %d states of its members", maxTallies)
+	if n.known[t] = e; len(n.known) > maxProgress {
+		return nil, errorf(fault.ErrTooLarge, "more than %d states of the object", maxProgress)
 	}
 	var list []*expr
-	add := func(pair *expr, to tally) error {
+	add := func(pair *expr, to progress) error {
 		rest, err := n.from(to)
 		if t.some+t.others > 0 {
 			pair = concat(literal(","), n.part(space), pair)
@@ -295,7 +297,7 @@ func (n *counter) from(t tally) (*expr, error) {
 	}
 	m := n.p.members[t.next]
 	if pairs, ok := n.decide(t, false); ok && !m.required {
-		rest, err := n.from(tally{t.next + 1, t.some, t.others, pairs})
+		rest, err := n.from(progress{t.next + 1, t.some, t.others, pairs})
 		if err != nil {
 			return nil, err
 		}
@@ -306,7 +308,7 @@ func (n *counter) from(t tally) (*expr, error) {
 		if n.atMost < 0 {
 			some = min(some, max(n.f.minProperties, 1))
 		}
-		if err := add(n.exprs[t.next], tally{t.next + 1, some, t.others, pairs}); err != nil {
+		if err := add(n.exprs[t.next], progress{t.next + 1, some, t.others, pairs}); err != nil {
 			return nil, err
 		}
 	}
@@ -314,18 +316,17 @@ func (n *counter) from(t tally) (*expr, error) {
 	return e, nil
 }
 
-// closing returns the space before the closing brace; there is no space in an object without
-// members.
-func (n *counter) closing(t tally) *expr {
+// closing returns the space before the closing brace. An object without members has none.
+func (n *counter) closing(t progress) *expr {
 	if t.some+t.others == 0 {
 		return empty
 	}
 	return n.part(space)
 }
 
-// decide is what pairs wait for once the next member is there, or is not; ok is false if it must
-// not be so.
-func (n *counter) decide(t tally, there bool) (pairs string, ok bool) {
+// decide returns the states of the pairs after the next member is present or absent. ok is false if
+// a pair does not allow that.
+func (n *counter) decide(t progress, there bool) (pairs string, ok bool) {
 	b := []byte(t.pairs)
 	for i, pair := range n.pairs {
 		first, second := pair[0] == t.next, pair[1] == t.next

@@ -9,10 +9,10 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file finds what references of a JSON schema lead to: within its document, by pointers,
-// anchors and the identifiers of schemas in it.
+// This file resolves the references of a JSON schema: within its document, by pointers, anchors and
+// the identifiers of schemas in it.
 
-// data are keywords whose values hold no schemas.
+// data are keywords whose values contain no schemas.
 var data = map[string]bool{"enum": true, "const": true, "default": true, "examples": true}
 
 func newIndex(root *value) *index {
@@ -23,10 +23,10 @@ func newIndex(root *value) *index {
 	return x
 }
 
-// named are keywords whose value has schemas by name: a property may be called as a keyword is.
+// named are keywords whose value has schemas by name: a property may have the name of a keyword.
 var named = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true, "dependencies": true, "$defs": true, "definitions": true}
 
-// add indexes the schemas at and below s. The keys of s are names where byName.
+// add indexes the schemas at and below s. If byName is set, the keys of s are names.
 func (x *index) add(s schemaAt, in *resource, byName bool) {
 	if s.kind == kindObject && byName {
 		for _, key := range s.keys {
@@ -57,7 +57,7 @@ func (x *index) add(s schemaAt, in *resource, byName bool) {
 	}
 }
 
-// enter returns the resource that s begins, or in.
+// enter returns the resource of s: a new one if s begins it, or else in.
 func (x *index) enter(s schemaAt, in *resource) *resource {
 	old := in.old
 	if d := s.members["$schema"]; d != nil && d.kind == kindString {
@@ -92,7 +92,7 @@ func (c *schemaCompiler) isOld(s schemaAt) bool {
 	return r != nil && r.old
 }
 
-// target follows s as long as it is only a $ref.
+// target follows $ref from s while a schema has no other keyword.
 func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 	for n := 0; s.kind == kindObject && s.members["$ref"] != nil; n++ {
 		for _, key := range s.keys {
@@ -101,11 +101,11 @@ func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 			}
 		}
 		if n > maxNesting {
-			return s, errorf(fault.ErrUnsupported, "%s: $ref leads to itself, or over more than %d others", s.path, maxNesting)
+			return s, errorf(fault.ErrUnsupported, "%s: $ref leads back to this schema, or through more than %d others", s.path, maxNesting)
 		}
 		to, err := c.resolve(s, "$ref")
 		if _, refused := err.(*notHeld); refused {
-			return s, nil // for absorb to say so
+			return s, nil // absorb returns this error
 		} else if err != nil {
 			return s, err
 		}
@@ -116,7 +116,8 @@ func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 
 const maxReference = 1 << 12 // bytes of a $ref
 
-// resolve is what the keyword of s, $ref or $dynamicRef, refers to wherever s is used.
+// resolve returns the schema that the keyword of s, $ref or $dynamicRef, refers to. It returns an
+// error if that depends on where s is used.
 func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
 	to, err := c.find(s, keyword)
 	if err == nil && keyword == "$dynamicRef" {
@@ -128,7 +129,7 @@ func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
 	return to, err
 }
 
-// find is what the keyword of s, a reference, refers to where it is written.
+// find returns the schema that a reference in s refers to at its place in the document.
 func (c *schemaCompiler) find(s schemaAt, keyword string) (schemaAt, error) {
 	ref, path := s.members[keyword], &location{s.path, keyword}
 	if ref.kind != kindString {
@@ -164,12 +165,12 @@ func (c *schemaCompiler) find(s schemaAt, keyword string) (schemaAt, error) {
 		}
 	}
 	if at.kind == kindObject && c.index.of[at.value] == nil {
-		c.index.add(at, r, false) // where no schema was expected
+		c.index.add(at, r, false) // at a place where newIndex expected no schema
 	}
 	return at, nil
 }
 
-// call returns a call of the rule for schemas. There is one rule however often they apply.
+// call returns a call of the rule for schemas. All uses of the same schemas share one rule.
 func (c *schemaCompiler) call(of schemas) (*expr, error) {
 	var key strings.Builder
 	kept := make(schemas, 0, len(of))

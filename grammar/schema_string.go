@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file has the strings of JSON schemas.
+// This file generates the strings of JSON schemas.
 
 // string returns the strings that f allows.
 func (c *schemaCompiler) string(f *facts) (*expr, error) {
@@ -35,7 +35,7 @@ func (c *schemaCompiler) string(f *facts) (*expr, error) {
 	return concat(literal(`"`), repeat(c.part(oneCharacter), f.minLength, f.maxLength), literal(`"`)), nil
 }
 
-// ruled returns the strings that follow the rules of f, without their quotes.
+// ruled returns the expression of the strings that follow the rules of f, without their quotes.
 func (c *schemaCompiler) ruled(f *facts, limited bool) (*expr, error) {
 	if r := f.texts[0]; len(f.texts) == 1 && !r.not && r.words == nil {
 		re, err := c.tree(r.pattern)
@@ -57,8 +57,8 @@ func (c *schemaCompiler) ruled(f *facts, limited bool) (*expr, error) {
 	return d.expr(&c.program, jsonRunes{}), nil
 }
 
-// limitedClass is least to most characters of a class that re, ^[...]*$ with any quantifier,
-// consists of; nil if re is anything else.
+// limitedClass returns the expression of least to most characters of a class if re is that class
+// between anchors, ^[...]*$, with any quantifier. It returns nil if re is anything else.
 func limitedClass(re *syntax.Regexp, least, most int) *expr {
 	re, begin, end := unanchored(re)
 	if re.Op == syntax.OpConcat && len(re.Sub) == 1 {
@@ -77,7 +77,7 @@ func limitedClass(re *syntax.Regexp, least, most int) *expr {
 	return repeat(jsonRunes{}.class(classSet(re.Sub[0])), least, most)
 }
 
-// language returns the automaton of the strings that f allows, which has choices no longer.
+// language returns the automaton of the strings that f and more rules allow. f has no choices left.
 func (c *schemaCompiler) language(f *facts, more ...textRule) (*deterministic, error) {
 	var starts []int32
 	var not []bool
@@ -98,7 +98,7 @@ func (c *schemaCompiler) language(f *facts, more ...textRule) (*deterministic, e
 	return c.automaton().determine(starts, agree(not))
 }
 
-// automaton returns the one that all strings of the schema are built in.
+// automaton returns the automaton that all strings of the schema share.
 func (c *schemaCompiler) automaton() *automaton {
 	if c.strings == nil {
 		c.strings, c.starts = newAutomaton(), map[string]int32{}
@@ -106,7 +106,7 @@ func (c *schemaCompiler) automaton() *automaton {
 	return c.strings
 }
 
-// start is where the texts begin that a rule is about.
+// start returns the first state of the texts that match the pattern or the words of a rule.
 func (c *schemaCompiler) start(r textRule) (int32, error) {
 	a := c.automaton()
 	if r.words != nil {
@@ -127,7 +127,7 @@ func (c *schemaCompiler) start(r textRule) (int32, error) {
 	return s, err
 }
 
-// tree is that of a pattern, which is parsed once.
+// tree returns the syntax tree of a pattern. It parses each pattern once.
 func (c *schemaCompiler) tree(pattern string) (*syntax.Regexp, error) {
 	re := c.trees[pattern]
 	if re == nil {
@@ -143,7 +143,7 @@ func (c *schemaCompiler) tree(pattern string) (*syntax.Regexp, error) {
 	return re, nil
 }
 
-// admitsText reports whether a string is as f says.
+// admitsText reports whether f allows a string.
 func (c *schemaCompiler) admitsText(f *facts, text string) (bool, error) {
 	n := utf8.RuneCountInString(text)
 	if n < f.minLength || f.maxLength >= 0 && n > f.maxLength {
@@ -172,8 +172,8 @@ func (c *schemaCompiler) admitsText(f *facts, text string) (bool, error) {
 	return true, nil
 }
 
-// isRefusal reports whether an error means that a grammar cannot hold a schema, not that the schema
-// is malformed.
+// isRefusal reports whether an error means that a grammar cannot enforce a schema, not that the
+// schema is malformed.
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrUnsupported) || errors.Is(err, fault.ErrTooLarge)
 }
@@ -199,8 +199,8 @@ func (c *schemaCompiler) part(p part) *expr {
 	return c.parts[p]
 }
 
-// stringCharacter is one character of a JSON string in any spelling, halves of surrogate pairs only
-// together.
+// stringCharacter returns the expression of one character of a JSON string, with any escape. Halves
+// of surrogate pairs occur only together.
 func stringCharacter() *expr {
 	hex := class([]runeRange{{'0', '9'}, {'a', 'f'}, {'A', 'F'}})
 	d := class([]runeRange{{'d', 'd'}, {'D', 'D'}})
@@ -217,7 +217,8 @@ func stringCharacter() *expr {
 	return alt(class(negated([]runeRange{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}})), concat(literal(`\`), escape))
 }
 
-// agree reports of what automata say whether each holds that should, and none that should not.
+// agree returns a function for determine. It reports whether every automaton matches, except those
+// marked in not, which must not match.
 func agree(not []bool) func(ends []bool) bool {
 	return func(ends []bool) bool {
 		for i, end := range ends {

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file says for each kind of source which texts match, and which sources are refused.
+// This file tests for each kind of source which texts match, and which sources are errors.
 
 // everyByte has a token for each byte, and an end token.
 var everyByte = func() *Vocabulary {
@@ -38,7 +38,7 @@ func begins(t testing.TB, g *Grammar, text string) (begins, whole bool) {
 	return true, m.CanEnd()
 }
 
-// A source is tested with texts that match, and texts that do not.
+// A source has texts that match it, and texts that do not.
 type source struct {
 	text    string
 	yes, no []string
@@ -63,7 +63,7 @@ func (s source) test(t *testing.T, compile func(string) (*Grammar, error)) {
 	})
 }
 
-// A refusal is a source that is an error, with what the message says.
+// A refusal is a source that is an error, with a part of the message.
 type refusal struct {
 	text string
 	is   error
@@ -112,7 +112,7 @@ func TestRegexp(t *testing.T) {
 	}
 }
 
-// Places in a source after which the same may follow are one state.
+// TestStatesJoin verifies that equal states are merged.
 func TestStatesJoin(t *testing.T) {
 	for pattern, most := range map[string]int{`(?s).*`: 9, `(abc|xbc)*`: 4, `(\d{3}|\d{3}x?)`: 6} {
 		if n := len(mustRegexp(t, pattern).states); n > most {
@@ -157,7 +157,7 @@ blank ::= | " " | "\n" [ \t]{0,20}`,
 		{``, fault.ErrSyntax, "root"},
 		{`x ::= "a"`, fault.ErrSyntax, "root"},
 		{`root ::= other`, fault.ErrSyntax, "other"},
-		{"root ::= \"a\"\nroot ::= \"b\"", fault.ErrSyntax, "twice, line 2"},
+		{"root ::= \"a\"\nroot ::= \"b\"", fault.ErrSyntax, "named root, line 2"},
 		{"\n\nroot = x", fault.ErrSyntax, "'=', want ::=, line 3"},
 		{`root ::= "a`, fault.ErrSyntax, "ends"},
 		{"root ::= [a\n]", fault.ErrSyntax, "ends"},

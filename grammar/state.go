@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// This file follows the automaton byte by byte. Where a sequence is, is a set of stacks; sets are
-// made once and found again, with their successors.
+// This file follows the automaton byte by byte. The state of a sequence is a set of stacks. Equal
+// sets are one object, which also has its successors.
 
-// A stacks is a set of stacks: each is a state on top of a stack of rest, or the empty stack, of
-// which there are two. It is closed: where the rule of a state may end, the stacks below it are in
-// the set too, and a state that has no edges is left out. Fields below the line change under the
-// lock of the table.
+// A stacks is a set of stacks: each is a state on top of a stack of rest, or one of the two empty
+// stacks, end and cut. The set is closed: if the rule of a state may end, the stacks below the
+// state are in the set too, and states without edges are omitted. The fields after the blank line
+// change under the lock of the table.
 type stacks struct {
-	items []item // in the order of their states, each once
+	items []item // sorted by state, without duplicates
 	end   bool   // the whole text may end here
-	cut   bool   // the state that a local mask was asked for has returned; see mask.go
+	cut   bool   // the rule of the state with a local mask has returned; see mask.go
 	depth int32  // of the deepest stack
 	id    uint64
 
-	next []*stacks // by class of bytes, nil where not known yet
-	mask *mask     // nil where not known yet
+	next []*stacks // by class of bytes; nil: not computed yet
+	mask *mask     // nil: not computed yet
 	link *stacks   // another one with the same hash
 }
 
@@ -31,18 +31,18 @@ type item struct {
 	rest  *stacks
 }
 
-// Limits. Nothing that would nest deeper than maxDepth may follow. A unit of work is about the time
-// of a node of the trie, 5 ns: a Matcher may do maxWork at once, and workPerToken on the average of
-// many tokens; it fails if it needs more.
+// Limits. A text may not nest deeper than maxDepth. A unit of work takes about as long as a node of
+// the trie, 5 ns. A Matcher may do maxWork at once, and workPerToken for each token on average; it
+// fails if it needs more.
 const (
 	maxDepth     = 2000
 	maxWork      = 1 << 26
 	workPerToken = 1 << 19
-	workOfItem   = 10 // for each state that a step goes through
+	workOfItem   = 10 // for each state that a step visits
 )
 
-// maxBytes is about how much a table may hold, and how much one call may add to it. A full table is
-// replaced by a new one with the states that its Matchers still need.
+// maxBytes limits the approximate size of a table in bytes, and the bytes that one call adds to it.
+// A full table is emptied; its Matchers then add the states that they still need.
 var maxBytes = 64 << 20
 
 // sharedStates has a table for each vocabulary that a grammar was used with.
@@ -51,33 +51,33 @@ type sharedStates struct {
 	tables map[*Vocabulary]*table
 }
 
-// A table has the known facts about the states of a grammar with a vocabulary.
+// A table has the states of a grammar with a vocabulary that were computed so far.
 type table struct {
 	sync.Mutex
 	g *Grammar
 	v *Vocabulary
 
-	generation int // of the table, which has been begun anew as often
+	generation int // number of resets
 	lastID     uint64
 	known      map[uint64]*stacks
 	unions     map[[2]uint64]*stacks
 	locals     map[int32]*local
 	masks      map[uint64]*mask
-	dead       *stacks // no stack at all
+	dead       *stacks // the set without stacks
 	bottom     *stacks // the empty stack, with which the text ends
 	cut        *stacks // the empty stack below a local mask
-	bytes      int     // about what all of this takes
+	bytes      int     // approximate size of all of this
 
-	work, limit int // steps and bytes that are left to this call
+	work, limit int // of this call: work that is left, and largest value of bytes
 	seed        maphash.Seed
-	order       []int32 // of calls that one step has yet to follow, last ones first
+	order       []int32 // rules that the current step still has to enter, last ones first
 	calls       map[int32]*set
 	free        []*set
-	path        []*stacks // the states on the way to a node of the trie
-	deepest     int32     // of the stacks that a walk met
+	path        []*stacks // states on the path to a node of the trie
+	deepest     int32     // largest depth of stacks during a walk
 }
 
-// A set is a stacks that is being made.
+// A set is a stacks that is being built.
 type set struct {
 	items    []item
 	end, cut bool
@@ -89,7 +89,7 @@ func newTable(g *Grammar, v *Vocabulary) *table {
 	return t
 }
 
-// reset forgets all.
+// reset removes all states.
 func (t *table) reset() {
 	t.generation++
 	t.bytes, t.limit = 0, maxBytes
@@ -100,8 +100,8 @@ func (t *table) reset() {
 	t.cut = t.intern(&set{cut: true})
 }
 
-// begin readies the table for one call that may do so much work, and returns at as this generation
-// of the table has it.
+// begin prepares the table for one call with a limit of work, and returns the state of this
+// generation that is equal to at.
 func (t *table) begin(at *stacks, generation, work int) *stacks {
 	if t.bytes > maxBytes {
 		t.reset()
@@ -113,10 +113,10 @@ func (t *table) begin(at *stacks, generation, work int) *stacks {
 	return t.adopt(at, map[*stacks]*stacks{})
 }
 
-// exhausted reports whether this call has done all that it may.
+// exhausted reports whether this call has exceeded its limits.
 func (t *table) exhausted() bool { return t.work < 0 || t.bytes > t.limit }
 
-// adopt makes old, of an earlier generation, anew.
+// adopt adds a state of an earlier generation to the table, and returns the new object.
 func (t *table) adopt(old *stacks, known map[*stacks]*stacks) *stacks {
 	if s := known[old]; s != nil {
 		return s
@@ -129,14 +129,14 @@ func (t *table) adopt(old *stacks, known map[*stacks]*stacks) *stacks {
 	return known[old]
 }
 
-// first is where a text begins.
+// first returns the state at the beginning of a text.
 func (t *table) first() *stacks {
 	s := &set{end: t.g.empty}
 	t.add(s, t.g.rules[0].state, t.bottom)
 	return t.intern(s)
 }
 
-// add puts a state on top of rest into s.
+// add adds a state on top of rest to s.
 func (t *table) add(s *set, to int32, rest *stacks) {
 	t.work -= workOfItem
 	st := &t.g.states[to]
@@ -148,14 +148,14 @@ func (t *table) add(s *set, to int32, rest *stacks) {
 	}
 }
 
-// take puts all of other into s.
+// take adds all stacks of other to s.
 func (t *table) take(s *set, other *stacks) {
 	t.work -= workOfItem * len(other.items)
 	s.items = append(s.items, other.items...)
 	s.end, s.cut = s.end || other.end, s.cut || other.cut
 }
 
-// intern returns the stacks that s became; s is used up.
+// intern returns the only object that is equal to s. It changes s.
 func (t *table) intern(s *set) *stacks {
 	slices.SortFunc(s.items, func(a, b item) int {
 		if a.state != b.state {
@@ -215,8 +215,8 @@ func (t *table) union(a, b *stacks) *stacks {
 	return u
 }
 
-// step is where a byte of a class leads from s. What it returns once the table is exhausted is
-// without meaning, and not remembered.
+// step returns the state after s and a byte of a class. If the table is exhausted, the result is
+// meaningless and is not stored.
 func (t *table) step(s *stacks, class uint8) *stacks {
 	if s.next == nil {
 		s.next = make([]*stacks, len(t.g.samples))
@@ -232,8 +232,8 @@ func (t *table) step(s *stacks, class uint8) *stacks {
 			t.follow(it.state, it.rest, b, out)
 		}
 	}
-	// Callers come before what they call: then all that a rule returns to is known when it is
-	// entered.
+	// Callers come before the rules that they call, so that all stacks that a rule returns to are
+	// known when it is entered.
 	for len(t.order) > 0 {
 		rule := t.order[len(t.order)-1]
 		t.order = t.order[:len(t.order)-1]
@@ -252,7 +252,8 @@ func (t *table) step(s *stacks, class uint8) *stacks {
 	return to
 }
 
-// follow puts into out where b leads from a state on top of rest, and notes the calls to follow.
+// follow adds to out the states that b leads to from a state on top of rest, and records the rules
+// to enter.
 func (t *table) follow(from int32, rest *stacks, b byte, out *set) {
 	edges := t.g.states[from].edges
 	t.work -= len(edges)

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// This file turns sets of characters into bytes of UTF-8.
+// This file converts sets of characters to bytes of UTF-8.
 
-// A runeRange is the characters lo to hi.
+// A runeRange is the range of characters lo to hi.
 type runeRange struct{ lo, hi rune }
 
 const (
@@ -16,7 +16,7 @@ const (
 )
 
 // normalised returns the same set in order, without overlaps and without surrogates, which UTF-8
-// has no bytes for.
+// cannot encode.
 func normalised(set []runeRange) []runeRange {
 	var parts []runeRange
 	for _, r := range set {
@@ -40,7 +40,7 @@ func normalised(set []runeRange) []runeRange {
 	return joined
 }
 
-// negated is all characters that are not in set.
+// negated returns all characters that are not in set.
 func negated(set []runeRange) []runeRange {
 	var others []runeRange
 	next := rune(0)
@@ -55,7 +55,7 @@ func negated(set []runeRange) []runeRange {
 func class(set []runeRange) *expr {
 	var alternatives []*expr
 	for _, r := range normalised(set) {
-		// Characters of one length each.
+		// Each part has characters of one encoded length.
 		for _, last := range []rune{0x7f, 0x7ff, 0xffff, utf8.MaxRune} {
 			if r.lo <= min(r.hi, last) {
 				alternatives = append(alternatives, sameLength(r.lo, min(r.hi, last))...)
@@ -66,12 +66,13 @@ func class(set []runeRange) *expr {
 	return alt(alternatives...)
 }
 
-// sameLength has the sequences of byte ranges for lo to hi, whose encodings have the same length.
+// sameLength returns the sequences of byte ranges for lo to hi, whose encodings have the same
+// length.
 func sameLength(lo, hi rune) []*expr {
 	if lo > hi {
 		return nil
 	}
-	// Where not all continuations of a leading part are in the range, it is cut there.
+	// If the range has only some continuations of a prefix, it is split there.
 	for bits := 6; bits <= 18; bits += 6 {
 		mask := rune(1)<<bits - 1
 		if lo&^mask == hi&^mask || lo < 0x80 {

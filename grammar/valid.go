@@ -14,9 +14,9 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file reads and checks the schemas of a Validator. valid_value.go holds values against them.
+// This file reads and checks the schemas of a Validator. valid_value.go validates values.
 
-// A Validator says whether JSON texts are valid for a JSON schema. It is safe for concurrent use.
+// A Validator checks whether JSON texts are valid for a JSON schema. It is safe for concurrent use.
 type Validator struct {
 	lock     sync.Mutex
 	c        *schemaCompiler
@@ -25,10 +25,10 @@ type Validator struct {
 }
 
 // NewValidator reads a JSON schema: the keywords of drafts 4 to 2020-12 that [JSONSchema] lists,
-// and $recursiveRef. Formats are remarks, which is the default of the specification, and so is
-// every keyword of no known meaning. References lead to places in the schema. A keyword that is
-// malformed is fault.ErrSyntax; a pattern with look-behind or a back-reference, a reference to
-// another document, or one by draft 4's id is fault.ErrUnsupported.
+// and $recursiveRef. Formats are ignored, as the specification does by default, and so are unknown
+// keywords. References must lead to places in the schema. A keyword that is malformed is
+// fault.ErrSyntax; a pattern with look-behind or a back-reference, a reference to another document,
+// or one by draft 4's id is fault.ErrUnsupported.
 func NewValidator(schema []byte) (*Validator, error) {
 	root, err := parseJSON(schema)
 	if err != nil {
@@ -45,7 +45,7 @@ func NewValidator(schema []byte) (*Validator, error) {
 	return v, nil
 }
 
-// readDynamic reads what $dynamicRef and $recursiveRef may lead to, wherever they are used.
+// readDynamic reads the schemas that a $dynamicRef or $recursiveRef may lead to.
 func (v *Validator) readDynamic(seen map[*value]bool) error {
 	for n := -1; n < len(seen); {
 		n = len(seen)
@@ -68,7 +68,7 @@ func (v *Validator) readDynamic(seen map[*value]bool) error {
 	return nil
 }
 
-// A form is what the value of a keyword must be.
+// A form is the form that a keyword's value must have.
 type form int
 
 const (
@@ -126,7 +126,7 @@ func formOf(keyword string) form {
 	return ofAnything
 }
 
-// read checks a schema and those that it leads to.
+// read checks a schema, and the schemas that it contains or refers to.
 func (v *Validator) read(s schemaAt, seen map[*value]bool) error {
 	if s.kind == kindBool || seen[s.value] {
 		return nil
@@ -143,7 +143,7 @@ func (v *Validator) read(s schemaAt, seen map[*value]bool) error {
 	return nil
 }
 
-// keywords returns the keywords of a schema that count.
+// keywords returns the keywords of a schema that have an effect.
 func (v *Validator) keywords(s schemaAt) []string {
 	if s.members["$ref"] != nil && v.c.isOld(s) {
 		return []string{"$ref"}
@@ -184,14 +184,14 @@ func (v *Validator) readKeyword(s schemaAt, key string, at schemaAt, seen map[*v
 		}
 	case ofCount:
 		if n := at.rational(); n == nil || !n.IsInt() || n.Sign() < 0 {
-			return wrong("a number of something")
+			return wrong("an integer from 0 on")
 		}
 	case ofNumber, ofLimit:
 		if at.kind == kindBool && formOf(key) == ofLimit {
 			return nil
 		}
 		if n := at.rational(); n == nil || key == "multipleOf" && n.Sign() <= 0 {
-			return wrong("a number that it can be")
+			return wrong("an allowed number")
 		}
 	case ofBool:
 		if at.kind != kindBool {
@@ -219,7 +219,7 @@ func (v *Validator) readKeyword(s schemaAt, key string, at schemaAt, seen map[*v
 	return nil
 }
 
-// readByName checks a keyword whose value has members.
+// readByName checks a keyword whose value is an object of schemas or lists by name.
 func (v *Validator) readByName(key string, at schemaAt, seen map[*value]bool) error {
 	if at.kind != kindObject {
 		return errorf(fault.ErrSyntax, "%s is not an object", at.path)
@@ -243,7 +243,7 @@ func (v *Validator) readByName(key string, at schemaAt, seen map[*value]bool) er
 	return nil
 }
 
-// below returns what a list or an object has.
+// below returns the elements of a list, or the members of an object, with their places.
 func (s schemaAt) below() schemas {
 	list := make(schemas, len(s.list))
 	for i := range list {
@@ -256,7 +256,7 @@ func (s schemaAt) below() schemas {
 	return list
 }
 
-// pattern prepares a pattern: by package regexp, or by an automaton where it has look-ahead.
+// pattern prepares a pattern: by package regexp, or by an automaton if it has look-ahead.
 func (v *Validator) pattern(pattern string, path *location) error {
 	if v.patterns[pattern] != nil {
 		return nil
@@ -285,7 +285,8 @@ func looksAhead(re *syntax.Regexp) bool {
 	return re.Op == opAhead || re.Op == opNotAhead || slices.ContainsFunc(re.Sub, looksAhead)
 }
 
-// follow returns what a reference leads to where schemas in some resources led to it.
+// follow returns the schema that a reference leads to. scope has the resources of the schemas that
+// led to the reference.
 func (v *Validator) follow(s schemaAt, keyword string, scope []*resource) (schemaAt, error) {
 	to, err := v.c.find(s, keyword)
 	if err != nil {
@@ -328,13 +329,14 @@ func (s schemaAt) has(keyword, text string) bool {
 	return m != nil && m.kind == kindString && m.text == text
 }
 
-// maxCompared is how many schemas a value is compared with: a schema of a few lines can ask for
-// more than a lifetime's.
+// maxCompared limits the steps of validating a value. A schema of a few lines can require more than
+// could be done in a lifetime.
 const maxCompared = 200_000
 
-// Validate returns what a text breaks of the schema, at the first place that it finds:
-// fault.ErrInvalid. A text of more than 16 MiB, one that nests deeper than 200, and one that takes
-// too long to validate are fault.ErrTooLarge, and one that is not JSON is fault.ErrSyntax.
+// Validate returns nil if a text is valid for the schema. Otherwise the error is fault.ErrInvalid,
+// with the first violation that it finds. It is fault.ErrTooLarge for a text of more than 16 MiB,
+// one that nests deeper than 200, and one that takes too long to validate, and fault.ErrSyntax for
+// a text that is not JSON.
 func (v *Validator) Validate(text string) error {
 	instance, err := parseInstance([]byte(text))
 	if err != nil {
@@ -350,7 +352,7 @@ func (v *Validator) Validate(text string) error {
 	return err
 }
 
-// broken is what a value breaks of a schema.
+// broken is the error for a value that violates a schema.
 type broken struct {
 	at     *location
 	reason string

@@ -10,14 +10,14 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestValidator: values that are valid, and values that break a schema at a place. scripts/schemas
-// compares with a test suite and a library.
+// TestValidator validates values that are valid, and values that violate a schema at a place.
+// scripts/schemas compares with a test suite and a library.
 func TestValidator(t *testing.T) {
 	const dynamic = `{"$id": "http://x/a", "$dynamicAnchor": "node", "type": "object", "properties": {"next": {"$dynamicRef": "#node"}}, "unevaluatedProperties": false}`
 	for _, c := range []struct {
 		schema string
 		valid  []string
-		broken map[string]string // by a text, part of what is said
+		broken map[string]string // by a text, a part of the message
 	}{
 		{`{"type": ["integer", "null"], "minimum": 2, "exclusiveMaximum": 9, "multipleOf": 0.5}`, []string{"2", "8.0", "null", "2e0"}, map[string]string{"1": "minimum 2", "9": "exclusiveMaximum", "2.5": "type", `"2"`: "type"}},
 		{`{"minLength": 2, "maxLength": 3, "pattern": "^(?!ab)[a-zé]"}`, []string{`"éa"`, `"acb"`, "7"}, map[string]string{`"é"`: "1 characters", `"abc"`: "match", `"aaaa"`: "maxLength"}},
@@ -26,7 +26,7 @@ func TestValidator(t *testing.T) {
 			map[string]string{`[1, {"a": 1, "b": 2}, {"b": 2.0, "a": 1}]`: "elements 1 and 2", `[1, 2]`: "at '/1'"}},
 		{`{"contains": {"const": 1}, "minContains": 2, "maxContains": 3}`, []string{"[1, 2, 1]"}, map[string]string{"[1]": "minContains", "[1,1,1,1]": "maxContains"}},
 		{`{"properties": {"a/b": {"type": "null"}}, "patternProperties": {"^p": {"type": "integer"}}, "additionalProperties": false, "required": ["a/b"], "propertyNames": {"maxLength": 4}}`,
-			[]string{`{"a/b": null, "p": 1}`}, map[string]string{`{"a/b": 1}`: "at '/a~1b'", `{"a/b": null, "x": 1}`: `"x"`, `{"a/b": null, "p": "x"}`: "/p", `{}`: `no "a/b"`, `{"a/b": null, "ppppp": 1}`: "maxLength"}},
+			[]string{`{"a/b": null, "p": 1}`}, map[string]string{`{"a/b": 1}`: "at '/a~1b'", `{"a/b": null, "x": 1}`: `"x"`, `{"a/b": null, "p": "x"}`: "/p", `{}`: `"a/b" is missing`, `{"a/b": null, "ppppp": 1}`: "maxLength"}},
 		{`{"dependentRequired": {"a": ["b"]}, "dependencies": {"c": ["d"], "e": {"maxProperties": 1}}, "not": {"type": "object", "required": ["n"]}}`,
 			[]string{`{"a": 1, "b": 1}`, `{"e": 1}`, "[1]"}, map[string]string{`{"a": 1}`: `"b"`, `{"c": 1}`: `"d"`, `{"e": 1, "f": 1}`: "maxProperties", `{"n": 1}`: "not"}},
 		{`{"oneOf": [{"minimum": 3}, {"maximum": 5}], "anyOf": [{"multipleOf": 2}, {"multipleOf": 3}]}`, []string{"2", "6", "9"}, map[string]string{"4": "2 schemas of oneOf", "7": "multiple"}},
@@ -89,7 +89,7 @@ func TestValidatorErrors(t *testing.T) {
 	}
 }
 
-// TestValidatorSizes: large elements count as work.
+// TestValidatorSizes verifies that large elements count as work.
 func TestValidatorSizes(t *testing.T) {
 	var elements []string
 	for i := range 100 {
@@ -107,7 +107,7 @@ func TestValidatorSizes(t *testing.T) {
 	}
 }
 
-// TestNamesOfKeywords: a property may be called as a keyword whose value is data.
+// TestNamesOfKeywords verifies that a property may have the name of a keyword whose value is data.
 func TestNamesOfKeywords(t *testing.T) {
 	const schema = `{"properties": {"default": {"$ref": "#/$defs/x"}, "enum": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "integer"}}}`
 	if _, err := JSONSchema([]byte(schema)); err != nil {
@@ -118,8 +118,8 @@ func TestNamesOfKeywords(t *testing.T) {
 	}
 }
 
-// TestValidatorBudget: schemas that ask for more than a lifetime end with an error, on several
-// goroutines.
+// TestValidatorBudget verifies that schemas which would take more than a lifetime return an error,
+// on several goroutines.
 func TestValidatorBudget(t *testing.T) {
 	var doubled strings.Builder
 	for i := range 60 {

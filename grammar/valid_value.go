@@ -13,40 +13,41 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file holds values against the schemas of a Validator.
+// This file validates values against the schemas of a Validator.
 
-// A comparison holds one value against a schema.
+// A comparison validates one value against a schema.
 type comparison struct {
 	*Validator
 	steps int
-	depth int         // of schemas that led here
-	scope []*resource // those of the schemas that led here, the first one outermost
+	depth int         // number of schemas that led here
+	scope []*resource // resources of the schemas that led here, the outermost first
 }
 
-// maxLeading bounds the stack: of schemas that lead to each other, for values in each other.
+// maxLeading limits the depth of recursion, through schemas that refer to each other and through
+// nested values.
 const maxLeading = 10_000
 
-// counted are the members and elements of a value that schemas spoke of, for unevaluatedProperties
-// and unevaluatedItems. It is nil if no schema asks.
-type counted struct {
+// evaluated has the members and elements of a value that schemas have evaluated, for
+// unevaluatedProperties and unevaluatedItems. It is nil if no schema has these keywords.
+type evaluated struct {
 	members map[string]bool
 	items   map[int]bool
 }
 
-func (n *counted) member(name string) {
+func (n *evaluated) member(name string) {
 	if n != nil {
 		n.members[name] = true
 	}
 }
 
-func (n *counted) item(i int) {
+func (n *evaluated) item(i int) {
 	if n != nil {
 		n.items[i] = true
 	}
 }
 
-// add adds what a schema that holds for the same value spoke of.
-func (n *counted) add(m *counted) {
+// add adds the members and elements that a matching schema for the same value has evaluated.
+func (n *evaluated) add(m *evaluated) {
 	if n == nil {
 		return
 	}
@@ -75,8 +76,8 @@ func breaks(at *location, format string, args ...any) error {
 	return &broken{at, fmt.Sprintf(format, args...)}
 }
 
-// schema holds x, which is at a place of the text, against s.
-func (w *comparison) schema(s schemaAt, x *value, at *location, around *counted) error {
+// schema validates x, which is at a place of the text, against s.
+func (w *comparison) schema(s schemaAt, x *value, at *location, around *evaluated) error {
 	if err := w.work(1); err != nil {
 		return err
 	}
@@ -91,12 +92,12 @@ func (w *comparison) schema(s schemaAt, x *value, at *location, around *counted)
 		defer func() { w.scope = w.scope[:len(w.scope)-1] }()
 	}
 	if w.depth++; w.depth > maxLeading {
-		return errorf(fault.ErrTooLarge, "its schema leads over more than %d others", maxLeading)
+		return errorf(fault.ErrTooLarge, "its schema leads through more than %d others", maxLeading)
 	}
 	defer func() { w.depth-- }()
-	var own *counted
+	var own *evaluated
 	if w.scoped {
-		own = &counted{map[string]bool{}, map[int]bool{}}
+		own = &evaluated{map[string]bool{}, map[int]bool{}}
 	}
 	for _, key := range w.keywords(s) {
 		if err := w.keyword(s, key, s.child(key), x, at, own); err != nil {
@@ -110,8 +111,8 @@ func (w *comparison) schema(s schemaAt, x *value, at *location, around *counted)
 	return nil
 }
 
-// holds reports whether s holds for x, which is not an error if not.
-func (w *comparison) holds(s schemaAt, x *value, at *location, around *counted) (bool, error) {
+// holds reports whether x is valid for s. A violation is not an error.
+func (w *comparison) holds(s schemaAt, x *value, at *location, around *evaluated) (bool, error) {
 	err := w.schema(s, x, at, around)
 	if isBroken(err) {
 		return false, nil
@@ -119,7 +120,7 @@ func (w *comparison) holds(s schemaAt, x *value, at *location, around *counted) 
 	return err == nil, err
 }
 
-func (w *comparison) keyword(s schemaAt, key string, with schemaAt, x *value, at *location, own *counted) error {
+func (w *comparison) keyword(s schemaAt, key string, with schemaAt, x *value, at *location, own *evaluated) error {
 	switch key {
 	case "$ref", "$dynamicRef", "$recursiveRef":
 		to, err := w.follow(s, key, w.scope)
@@ -162,12 +163,12 @@ func (w *comparison) keyword(s schemaAt, key string, with schemaAt, x *value, at
 	return nil
 }
 
-// combined holds x against keywords of schemas for the same value.
-func (w *comparison) combined(s schemaAt, key string, with schemaAt, x *value, at *location, own *counted) error {
+// combined validates x against a keyword that combines schemas.
+func (w *comparison) combined(s schemaAt, key string, with schemaAt, x *value, at *location, own *evaluated) error {
 	switch key {
 	case "not":
 		if ok, err := w.holds(with, x, at, nil); ok || err != nil {
-			return cmp.Or(err, breaks(at, "not holds"))
+			return cmp.Or(err, breaks(at, "the schema of not matches"))
 		}
 	case "if":
 		ok, err := w.holds(with, x, at, own)
@@ -207,7 +208,7 @@ func (w *comparison) combined(s schemaAt, key string, with schemaAt, x *value, a
 			return first
 		}
 		if held > 1 && key == "oneOf" {
-			return breaks(at, "%d schemas of oneOf hold", held)
+			return breaks(at, "%d schemas of oneOf match, want 1", held)
 		}
 	}
 	return nil
@@ -224,7 +225,7 @@ func (v *value) isInteger() bool {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(v.text), "e")
 	_, decimals, _ := strings.Cut(mantissa, ".")
 	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
-	if err != nil { // beyond all integers of Go
+	if err != nil { // too large for an int
 		return exponent[0] != '-'
 	}
 	return len(strings.TrimRight(decimals, "0")) <= e
@@ -292,7 +293,7 @@ func (w *comparison) matches(pattern, text string) (bool, error) {
 	return w.patterns[pattern](text)
 }
 
-func (w *comparison) array(s schemaAt, key string, with schemaAt, x *value, at *location, own *counted) error {
+func (w *comparison) array(s schemaAt, key string, with schemaAt, x *value, at *location, own *evaluated) error {
 	switch key {
 	case "minItems", "maxItems":
 		return w.size(key, with, len(x.list), at, "elements")
@@ -332,8 +333,8 @@ func (w *comparison) array(s schemaAt, key string, with schemaAt, x *value, at *
 	return nil
 }
 
-// elements holds the first elements of x against a schema each.
-func (w *comparison) elements(list schemas, x *value, at *location, own *counted) error {
+// elements validates the first elements of x against a schema each.
+func (w *comparison) elements(list schemas, x *value, at *location, own *evaluated) error {
 	for i := range min(len(list), len(x.list)) {
 		if err := w.schema(list[i], x.list[i], &location{at, itoa(i)}, nil); err != nil {
 			return err
@@ -343,8 +344,8 @@ func (w *comparison) elements(list schemas, x *value, at *location, own *counted
 	return nil
 }
 
-// rest holds all elements from the first one on against a schema.
-func (w *comparison) rest(with schemaAt, first int, x *value, at *location, own *counted) error {
+// rest validates the elements from index first on against a schema.
+func (w *comparison) rest(with schemaAt, first int, x *value, at *location, own *evaluated) error {
 	for i := first; i < len(x.list); i++ {
 		if err := w.schema(with, x.list[i], &location{at, itoa(i)}, nil); err != nil {
 			return err
@@ -354,7 +355,7 @@ func (w *comparison) rest(with schemaAt, first int, x *value, at *location, own 
 	return nil
 }
 
-func (w *comparison) contains(s schemaAt, with schemaAt, x *value, at *location, own *counted) error {
+func (w *comparison) contains(s schemaAt, with schemaAt, x *value, at *location, own *evaluated) error {
 	n := 0
 	for i, e := range x.list {
 		ok, err := w.holds(with, e, &location{at, itoa(i)}, nil)
@@ -369,18 +370,18 @@ func (w *comparison) contains(s schemaAt, with schemaAt, x *value, at *location,
 	least := s.child("minContains")
 	if least.value == nil {
 		if n == 0 {
-			return breaks(at, "no element is as contains says")
+			return breaks(at, "no element matches contains")
 		}
-	} else if err := w.size("minContains", least, n, at, "elements as contains says"); err != nil {
+	} else if err := w.size("minContains", least, n, at, "elements that match contains"); err != nil {
 		return err
 	}
 	if most := s.child("maxContains"); most.value != nil {
-		return w.size("maxContains", most, n, at, "elements as contains says")
+		return w.size("maxContains", most, n, at, "elements that match contains")
 	}
 	return nil
 }
 
-func (w *comparison) object(s schemaAt, key string, with schemaAt, x *value, at *location, own *counted) error {
+func (w *comparison) object(s schemaAt, key string, with schemaAt, x *value, at *location, own *evaluated) error {
 	switch key {
 	case "minProperties", "maxProperties":
 		return w.size(key, with, len(x.keys), at, "members")
@@ -420,14 +421,14 @@ func (w *comparison) object(s schemaAt, key string, with schemaAt, x *value, at 
 func (w *comparison) required(names, x *value, at *location) error {
 	for _, name := range names.list {
 		if x.members[name.text] == nil {
-			return breaks(at, "there is no %q", name.text)
+			return breaks(at, "the member %q is missing", name.text)
 		}
 	}
 	return nil
 }
 
 // member holds a member against the schemas that a keyword has for its name.
-func (w *comparison) member(s schemaAt, key string, with schemaAt, name string, x *value, at *location, own *counted) error {
+func (w *comparison) member(s schemaAt, key string, with schemaAt, name string, x *value, at *location, own *evaluated) error {
 	below := &location{at, name}
 	switch key {
 	case "properties":
@@ -469,7 +470,7 @@ func (w *comparison) member(s schemaAt, key string, with schemaAt, name string, 
 
 // unevaluated holds what no other keyword of s spoke of against unevaluatedProperties and
 // unevaluatedItems.
-func (w *comparison) unevaluated(s schemaAt, x *value, at *location, own *counted) error {
+func (w *comparison) unevaluated(s schemaAt, x *value, at *location, own *evaluated) error {
 	if own == nil || s.members["$ref"] != nil && w.c.isOld(s) {
 		return nil
 	}

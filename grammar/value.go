@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// This file reads JSON with the order of its members, and writes it as a grammar has it.
+// This file reads JSON, keeps the order of its members, and writes it for a grammar.
 
 type kind uint8
 
@@ -52,8 +52,7 @@ func parseJSON(text []byte) (*value, error) {
 	return newJSONReader(text, false).value(0)
 }
 
-// parseInstance reads a JSON text of a value, in which the last one of members with the same name
-// counts.
+// parseInstance reads the JSON text of a value. Of members with the same name, the last one counts.
 func parseInstance(text []byte) (*value, error) {
 	switch {
 	case len(text) > maxInstance:
@@ -69,7 +68,7 @@ const maxInstance = 16 << 20
 // A jsonReader reads a JSON text.
 type jsonReader struct {
 	*json.Decoder
-	again bool // a member may come twice
+	again bool // a member may occur twice
 }
 
 func newJSONReader(text []byte, again bool) jsonReader {
@@ -132,14 +131,14 @@ func (d jsonReader) members(begin json.Delim, depth int) (*value, error) {
 			}
 			key = t.(string)
 			if v.members[key] != nil && !d.again {
-				return nil, errorf(fault.ErrSyntax, "the key %q is there twice", key)
+				return nil, errorf(fault.ErrSyntax, "the key %q occurs twice", key)
 			}
 		}
 		m, err := d.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		if old := v.members[key]; old != nil { // the list has it too
+		if old := v.members[key]; old != nil { // v.list has the same pointer
 			*old = *m
 			continue
 		}
@@ -155,7 +154,8 @@ func (d jsonReader) members(begin json.Delim, depth int) (*value, error) {
 	return v, err
 }
 
-// maxExponent bounds what exact arithmetic on numbers of a schema costs.
+// maxExponent limits the exponent and the length of numbers, and with them the cost of exact
+// arithmetic.
 const maxExponent = 400
 
 // rational returns the value of a number, nil if it has too many digits.
@@ -175,8 +175,8 @@ func (v *value) rational() *big.Rat {
 	return r
 }
 
-// equal is the equality of JSON schemas: numbers compare by value, and objects whatever the order
-// of their members.
+// equal reports whether values are equal for JSON schemas: numbers compare by value, and objects
+// regardless of the order of their members.
 func (v *value) equal(w *value) bool {
 	if v.kind != w.kind || len(v.list) != len(w.list) {
 		return false
@@ -229,7 +229,7 @@ func (v *value) write(to []byte) []byte {
 	return append(to, brackets[1])
 }
 
-// expr is v, with or without a space after each comma and colon.
+// expr returns the expression of v, with or without a space after each comma and colon.
 func (v *value) expr() *expr {
 	if v.kind != kindObject && v.kind != kindArray {
 		return literal(string(v.write(nil)))
@@ -251,18 +251,18 @@ func (v *value) expr() *expr {
 	return concat(literal("["), concat(sub...), literal("]"))
 }
 
-// quote is s as a JSON string, in the only spelling that keys, enumerations and patterns have: each
-// character as it is, except those that JSON requires to be escaped.
+// quote returns s as a JSON string, in the only form that is generated for keys, enumerations and
+// patterns: it escapes only the characters that JSON requires to be escaped.
 func quote(s string) string {
 	b := []byte{'"'}
 	for _, r := range s {
-		b = append(b, spelling(r)...)
+		b = append(b, escapeRune(r)...)
 	}
 	return string(append(b, '"'))
 }
 
-// spelling returns a character in a JSON string.
-func spelling(r rune) string {
+// escapeRune returns a character as quote writes it.
+func escapeRune(r rune) string {
 	switch r {
 	case '"', '\\':
 		return `\` + string(r)
@@ -284,7 +284,7 @@ func spelling(r rune) string {
 	return string(r)
 }
 
-// jsonRunes are characters of a JSON string, in the spelling of quote.
+// jsonRunes encodes characters of a JSON string as quote writes them.
 type jsonRunes struct{}
 
 func (jsonRunes) class(set []runeRange) *expr {
@@ -293,7 +293,7 @@ func (jsonRunes) class(set []runeRange) *expr {
 	var escaped []string
 	for _, r := range set {
 		for c := r.lo; c <= min(r.hi, '\\'); c++ {
-			if s := spelling(c); len(s) > 1 {
+			if s := escapeRune(c); len(s) > 1 {
 				escaped = append(escaped, s)
 			}
 		}

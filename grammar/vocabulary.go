@@ -9,9 +9,9 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// A Vocabulary is the tokens of a tokenizer, laid out for masks. It is immutable, serves any number
-// of grammars and goroutines, and takes 12 bytes for each beginning of a token, 5 MB for a
-// vocabulary of 152,000.
+// A Vocabulary has the tokens of a tokenizer, stored for the computation of masks. It is immutable
+// and safe for concurrent use with any number of grammars. It occupies 12 bytes for each distinct
+// prefix of a token, 5 MB for a vocabulary of 152,000 tokens.
 type Vocabulary struct {
 	tokens [][]byte
 	ends   []int
@@ -29,17 +29,17 @@ type node struct {
 	b     byte
 }
 
-// longestToken is the most bytes of a token that can be chosen; longer ones never are allowed.
+// longestToken is the largest number of bytes of a token. Longer tokens are never allowed.
 const longestToken = math.MaxUint16
 
-// NewVocabulary makes a Vocabulary of the bytes of each token, as they are in the text (for the
-// tokenizers of GPT-2 and its kind: bytes, not the letters that stand for them; a token that is
-// part of a character has only its own bytes). A token without bytes, as control tokens should be
-// given, is never allowed. ends are the tokens that end a text, whatever their bytes: they are
+// NewVocabulary returns a Vocabulary of tokens, given as the bytes that each adds to the text. (For
+// tokenizers such as GPT-2's these are the bytes, not the letters that stand for them; a token that
+// is part of a character has only its own bytes.) A token without bytes is never allowed; give
+// control tokens no bytes. ends are the tokens that end a text, whatever their bytes: they are
 // allowed exactly where the grammar may end. The bytes are not copied and must not be changed.
 //
 // Each state of a grammar can continue with some byte, and so with some token if every byte is a
-// token, as in vocabularies that can spell any text. With other vocabularies, a text may come to a
+// token, as in vocabularies that can encode any text. With other vocabularies, a text may come to a
 // point where no token may follow, which is [fault.ErrNoToken].
 func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	if len(tokens) > math.MaxInt32 {
@@ -66,12 +66,12 @@ func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 		return cmp.Or(bytes.Compare(tokens[a], tokens[b]), cmp.Compare(b, a))
 	})
 	v.nodes = []node{{token: -1}}
-	var path []int // the nodes on the way to the last one
+	var path []int // the nodes on the path to the last one
 	var before []byte
 	for _, t := range order {
 		b := tokens[t]
 		n := common(before, b)
-		if n == len(b) && n == len(before) { // the order is such that all of them get a chain
+		if n == len(b) && n == len(before) { // equal tokens are adjacent in order, and form a chain
 			last := &v.nodes[path[n-1]]
 			v.same[t], last.token = last.token, t
 			continue
@@ -88,14 +88,14 @@ func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	}
 	v.close(path)
 	v.close([]int{0})
-	v.nodes = slices.Clone(v.nodes) // of the size it needs
+	v.nodes = slices.Clone(v.nodes) // without spare capacity
 	if len(v.nodes) > math.MaxInt32 {
 		return nil, errorf(fault.ErrTooLarge, "tokens with %d bytes", len(v.nodes))
 	}
 	return v, nil
 }
 
-// close notes where the subtrees of path end.
+// close sets the sizes of the subtrees of path.
 func (v *Vocabulary) close(path []int) {
 	for _, n := range path {
 		v.nodes[n].size = int32(len(v.nodes) - n)
