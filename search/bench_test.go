@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkSearch is searches of 100,000 vectors of 384.
+// BenchmarkSearch measures searches in 100,000 vectors of 384 numbers.
 func BenchmarkSearch(b *testing.B) {
 	const n, dim = 100_000, 384
 	vectors := normal(1, 1000, dim)

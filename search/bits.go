@@ -2,20 +2,20 @@ package search
 
 import "github.com/avoformer/avoformer/kernels"
 
-// This file holds vectors as their signs, one bit each.
+// This file stores vectors as their signs, one bit each.
 
-// bitRows has the signs of vectors in the panels of kernels.SignDots: pieces of a segment each, and
-// a shorter tail with the vectors added last. Views read the full panels of the tail, and a copy of
-// the partial one.
+// bitRows has the signs of vectors in the panels of kernels.SignDots: parts of one segment each,
+// and a shorter tail with the vectors that were added last. A view reads the full panels of the
+// tail, and a copy of the partial panel.
 type bitRows struct {
 	dim, words int
 	count      int
 	full       [][]int32
 	tail       []int32
-	row        []int32 // a vector on its way
+	row        []int32 // scratch memory for the signs of one vector
 }
 
-// signWords returns the words of a vector.
+// signWords returns the number of words that the signs of a vector need.
 func signWords(dim int) int { return (dim + 31) / 32 }
 
 const panel = kernels.SignPanel
@@ -39,7 +39,8 @@ func (b *bitRows) add(v []float32) {
 	}
 }
 
-// signs sets the bits of numbers above 0, in words of 32 bits that are ld apart.
+// signs writes a bit for each number, set if the number is above 0. The words of 32 bits are ld
+// apart.
 func signs(dst []int32, ld int, v []float32) {
 	for i := 0; i < len(v); i += 32 {
 		word := uint32(0)
@@ -52,7 +53,7 @@ func signs(dst []int32, ld int, v []float32) {
 	}
 }
 
-// decode sets dst to 1 and -1.
+// decode sets dst to the signs of vector i, as 1 and -1.
 func (b *bitRows) decode(dst []float32, i int) {
 	part := b.tail
 	if i/segment < len(b.full) {
@@ -85,8 +86,8 @@ type bitView struct {
 	tail, last []int32 // after the parts
 }
 
-// scores are the dot products of signs: the number of equal signs minus the number of different
-// ones.
+// scores computes the dot products of signs: the number of equal signs minus the number of
+// different ones.
 func (v bitView) scores(dst []float32, part int, q *queries, from, to int) {
 	if part < len(v.parts) {
 		v.dots(dst, v.parts[part], q, from, to)

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/search"
 )
 
-// The vectors with the largest dot products, by ids of one's own; then the same from a file.
+// This example searches vectors with ids, then does the same with an index from a file.
 func ExampleNew() {
 	must := func(err error) {
 		if err != nil {
@@ -49,7 +49,7 @@ func ExampleNew() {
 	// 3 vectors of 2
 }
 
-// Signs are searched, and the best candidates scored again in float32.
+// This example searches signs, and scores the best candidates again in float32.
 func ExampleParsePrecision() {
 	p, err := search.ParsePrecision("binary")
 	if err != nil {
@@ -70,7 +70,7 @@ func ExampleParsePrecision() {
 	// Output: [{1 9}]
 }
 
-// A vector is replaced, another one removed, and a search restricted to some ids.
+// This example replaces a vector, removes another one, and restricts a search to some ids.
 func ExampleWithID() {
 	index, err := search.New(2, search.Options{})
 	if err != nil {
@@ -97,7 +97,7 @@ func ExampleWithID() {
 	// [{30 0.8}]
 }
 
-// Hits of vectors and hits of words, whose scores cannot be compared, in one list.
+// This example merges hits of vectors and hits of words, whose scores cannot be compared.
 func ExampleFuseRanks() {
 	byMeaning := []search.Hit{{ID: 3, Score: 0.9}, {ID: 1, Score: 0.8}}
 	byWords := []search.Hit{{ID: 1, Score: 11.2}, {ID: 7, Score: 4.5}}

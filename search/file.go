@@ -78,8 +78,8 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	return s.End()
 }
 
-// writeRows writes the vectors in a precision. Vectors that were rounded to it before are not
-// rounded again.
+// writeRows writes the vectors in a precision. Values that are already rounded to the precision do
+// not change.
 func (x *Index) writeRows(s *sums.Writer, p Precision, decode func(dst []float32, i int)) {
 	dim := x.dim
 	row, v := make([]byte, rowBytes(p, dim)), make([]float32, padded(dim))
@@ -96,7 +96,7 @@ func (x *Index) writeRows(s *sums.Writer, p Precision, decode func(dst []float32
 			kernels.FormatQ8_0.Quantize(row, v)
 		case Binary:
 			signs(bits, 1, v[:dim])
-			for j, w := range bits { // of those of 64 in the file, the last may have 32 zeros
+			for j, w := range bits { // words in the file have 64 bits; the second half of the last one may be 0
 				binary.LittleEndian.PutUint32(row[4*j:], uint32(w))
 			}
 		}
@@ -104,7 +104,7 @@ func (x *Index) writeRows(s *sums.Writer, p Precision, decode func(dst []float32
 	}
 }
 
-// rowBytes returns the size of a vector.
+// rowBytes returns the size of a vector in a file.
 func rowBytes(p Precision, dim int) int {
 	switch p {
 	case Float32:
@@ -116,13 +116,13 @@ func rowBytes(p Precision, dim int) int {
 }
 
 // Load reads a file that Save wrote. threads is Options.Threads of the index. An index with a
-// fingerprint answers nothing before [Index.CheckFingerprint].
+// fingerprint cannot be used before [Index.CheckFingerprint].
 func Load(name string, threads int) (*Index, error) {
 	return sums.Load(name, func(r io.Reader) (*Index, error) { return Read(r, threads) })
 }
 
 // Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not
-// as the header claims.
+// by the sizes that the header claims.
 func Read(r io.Reader, threads int) (*Index, error) {
 	if threads < 0 {
 		return nil, check.Option("threads", threads, "want at least 0")
@@ -157,14 +157,15 @@ func Read(r io.Reader, threads int) (*Index, error) {
 // source reads the parts of a file.
 type source struct{ *sums.Reader }
 
-// header makes an empty index, and returns how many vectors follow and whether they have ids.
+// header reads the header. It returns an empty index and the number of vectors that follow, and
+// reports whether these have ids.
 func (s *source) header(threads int) (x *Index, count uint64, ids bool, err error) {
 	var h [headerSize]byte
 	if err := s.Read(h[:]); err != nil {
 		return nil, 0, false, err
 	}
 	if string(h[:8]) != magic {
-		return nil, 0, false, check.Errorf(fault.ErrFormat, "it begins with %q, want %q", h[:8], magic)
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "the file begins with %q, want %q", h[:8], magic)
 	}
 	u32 := binary.LittleEndian.Uint32
 	version := u32(h[8:])
@@ -174,7 +175,7 @@ func (s *source) header(threads int) (x *Index, count uint64, ids bool, err erro
 	dim, oversample := u32(h[12:]), u32(h[24:])
 	count = binary.LittleEndian.Uint64(h[16:])
 	if dim > maxDim || oversample < 1 || oversample > math.MaxInt32 || h[28] == 0 || h[30] > 1 || (h[31] != 0) != (version == fingerprinted) {
-		return nil, 0, false, check.Errorf(fault.ErrFormat, "a header of %x", h[8:])
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "invalid header %x", h[8:])
 	}
 	if dim > 0 && count > uint64(math.MaxInt/(8*int(dim))) {
 		return nil, 0, false, check.Errorf(fault.ErrFormat, "count = %d is too large", count)
@@ -258,7 +259,7 @@ func readSigns(v []float32, row []byte, dim int) error {
 		bit := row[i/8] >> (i % 8) & 1
 		if i >= dim {
 			if bit != 0 {
-				return fmt.Errorf("sign %d of %d", i, dim)
+				return fmt.Errorf("sign %d is set, want 0 beyond the %d signs of the vector", i, dim)
 			}
 			continue
 		}
@@ -271,7 +272,7 @@ func readSigns(v []float32, row []byte, dim int) error {
 func zeros(past []float32) error {
 	for _, a := range past {
 		if a != 0 {
-			return fmt.Errorf("%g past the last number", a)
+			return fmt.Errorf("%g after the last number, want 0", a)
 		}
 	}
 	return nil

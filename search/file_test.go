@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
-// kinds are options of every sort of file.
+// kinds has options for every kind of file.
 var kinds = []Options{{}, {Precision: Int8}, {Precision: Binary}, {Precision: Int8, Rescore: Float32}, {Precision: Binary, Rescore: Int8, Oversample: 7}, {Precision: Binary, Rescore: Float32}, {Fingerprint: "0-f32-1"}}
 
 // written returns the file of an index.
@@ -28,7 +28,8 @@ func written(t testing.TB, x *Index) []byte {
 	return b.Bytes()
 }
 
-// TestSaveLoad wants the same hits and, saved again, the same bytes.
+// TestSaveLoad verifies that an index that was loaded has the same hits, and is saved as the same
+// bytes.
 func TestSaveLoad(t *testing.T) {
 	for _, dim := range []int{1, 31, 40, 64, 130} {
 		for _, o := range kinds {
@@ -38,7 +39,7 @@ func TestSaveLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 				vectors := normal(1, n, dim)
-				if n > 3 { // scales of 16 bits that are denormal or 0
+				if n > 3 { // so that scales of 16 bits are subnormal or 0
 					for i := range vectors[0] {
 						vectors[0][i] *= 1e-4
 						vectors[1][i] *= 3e-6
@@ -75,9 +76,9 @@ func TestSaveLoad(t *testing.T) {
 					t.Errorf("%+v, %d vectors of %d: %s, want %s", o, n, dim, got, want)
 				}
 				if !bytes.Equal(written(t, y), file) {
-					t.Errorf("%+v, %d vectors of %d: saved again, it is another file", o, n, dim)
+					t.Errorf("%+v, %d vectors of %d: saved again, the file differs", o, n, dim)
 				}
-				if n > 0 { // it continues with ids or without
+				if n > 0 { // the index accepts more vectors, with ids or without
 					if err := y.Add(ids, vectors); err != nil {
 						t.Error(err)
 					}
@@ -98,11 +99,12 @@ func small(t testing.TB, o Options) *Index {
 	return x
 }
 
-// TestSaveOver: if Save cannot write, the earlier file stays, and there is no new file next to it.
+// TestSaveOver verifies that if Save cannot write, the earlier file is unchanged and no new file is
+// next to it.
 func TestSaveOver(t *testing.T) {
 	dir := t.TempDir()
 	if err := small(t, Options{}).Save(filepath.Join(dir, "none", "x")); err == nil {
-		t.Error("saved in no folder")
+		t.Error("saved in a missing folder")
 	}
 	name := filepath.Join(dir, "x")
 	for range 2 {
@@ -121,14 +123,14 @@ func TestSaveOver(t *testing.T) {
 	}
 }
 
-// summed returns a file with the checksum that it should have.
+// summed returns a file with a valid checksum.
 func summed(file []byte) []byte {
 	body := file[:len(file)-4]
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, sums.Castagnoli))
 }
 
-// TestDamaged reads files that are cut, lengthened, or have a byte changed, and such whose checksum
-// is right all the same.
+// TestDamaged reads files that are cut, lengthened, or have a changed byte, and invalid files whose
+// checksum is valid.
 func TestDamaged(t *testing.T) {
 	for _, o := range kinds {
 		file := written(t, small(t, o))

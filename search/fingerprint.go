@@ -6,15 +6,15 @@ import (
 	"github.com/avoformer/avoformer/internal/fingerprint"
 )
 
-// This file checks which model the vectors of an index come from.
+// This file compares the fingerprint of an index with that of a model.
 
 // AnyFingerprint makes [Index.CheckFingerprint] accept vectors and queries of any model.
 const AnyFingerprint = "*"
 
-// CheckFingerprint compares the fingerprint of the model of further vectors and queries with the
-// index's, and returns an error that matches [fault.ErrOtherResults] and names the parts that
-// differ. [AnyFingerprint] matches each. An index that was loaded with a fingerprint neither takes
-// vectors nor answers queries until one has matched.
+// CheckFingerprint compares s, the fingerprint of the model of further vectors and queries, with
+// the index's. If they differ, the error matches [fault.ErrOtherResults] and names the parts that
+// differ. [AnyFingerprint] matches every fingerprint. An index that was loaded with a fingerprint
+// accepts neither vectors nor queries until CheckFingerprint has succeeded.
 func (x *Index) CheckFingerprint(s string) error {
 	if s != AnyFingerprint {
 		if differs := fingerprint.Difference(x.options.Fingerprint, s); differs != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestCheckFingerprint: an index from a file with a fingerprint wants one before anything else, and
-// no other one.
+// TestCheckFingerprint verifies that an index from a file with a fingerprint cannot be used before
+// CheckFingerprint, which accepts only the same fingerprint.
 func TestCheckFingerprint(t *testing.T) {
 	const own = "model-f32-2"
 	of := func(fingerprint string) *Index {
@@ -30,7 +30,7 @@ func TestCheckFingerprint(t *testing.T) {
 	}
 	for _, c := range []struct {
 		index, match string
-		says         string // the error of Match; "": none
+		says         string // the error of CheckFingerprint; "": none
 	}{
 		{own, own, ""}, {own, AnyFingerprint, ""}, {"", "", ""}, {"", AnyFingerprint, ""},
 		{own, "model-int8-3", "the format was f32, now it is int8; the version of the numerics was 2, now it is 3"},

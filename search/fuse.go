@@ -13,9 +13,9 @@ const RankConstant = 60
 // bm25), whose scores cannot be compared. The score of an id is the sum over the lists that have it
 // of 1/(k + rank), where the first hit has rank 1: reciprocal rank fusion (Cormack et al., 2009,
 // "Reciprocal Rank Fusion Outperforms Condorcet and Individual Rank Learning Methods"). k is at
-// least 0, and is usually [RankConstant]. An id that a list has more than once counts where it
-// comes first. The result has each id once, the best first, and of equal scores the smaller id.
-// Give lists several times as long as the part of the result that is used.
+// least 0, and is usually [RankConstant]. If a list has an id more than once, only the first
+// occurrence counts. The result has each id once, the best first, and of equal scores the smaller
+// id first. Pass lists that are several times as long as the part of the result that you use.
 func FuseRanks(k float64, lists ...[]Hit) []Hit {
 	scores := map[int64]float64{}
 	for _, list := range lists {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFuseRanks: sums of 1/(k + rank) from rank 1; an id counts once in a list; the smaller id of
-// equal scores first.
+// TestFuseRanks verifies that scores are sums of 1/(k + rank) from rank 1, that an id counts once
+// per list, and that of equal scores the smaller id is first.
 func TestFuseRanks(t *testing.T) {
 	list := func(ids ...int64) (hits []Hit) {
 		for i, id := range ids {

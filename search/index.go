@@ -18,7 +18,7 @@ import (
 type Index struct {
 	dim       int
 	options   Options
-	unmatched atomic.Bool // the fingerprint of a file
+	unmatched atomic.Bool // a loaded fingerprint has not been checked yet
 
 	mu      sync.Mutex
 	count   int         // of all vectors, removed ones included
@@ -26,7 +26,7 @@ type Index struct {
 	vectors store
 	again   rowStore // nil without rescoring
 	removed best.Marks
-	gone    int // how many marks there are
+	gone    int // number of removed vectors
 }
 
 // New returns an empty index of vectors of dim numbers, 1 to 65536.
@@ -43,7 +43,7 @@ func New(dim int, o Options) (*Index, error) {
 	return x, nil
 }
 
-// matched returns an error if a fingerprint is still to be matched.
+// matched returns an error if a loaded fingerprint has not been checked yet.
 func (x *Index) matched() error {
 	if x.unmatched.Load() {
 		return check.Errorf(fault.ErrOtherResults, "the index was made with the fingerprint %s: call CheckFingerprint with the model's first", x.options.Fingerprint)
@@ -67,13 +67,13 @@ func (x *Index) reset() {
 	}
 }
 
-// Dim returns how many numbers a vector has.
+// Dim returns the number of numbers in a vector.
 func (x *Index) Dim() int { return x.dim }
 
 // Options returns the options of the index, with defaults in place of zeros.
 func (x *Index) Options() Options { return x.options }
 
-// Len returns how many vectors the index has.
+// Len returns the number of vectors in the index.
 func (x *Index) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -100,7 +100,7 @@ func (x *Index) Add(ids []int64, vectors [][]float32) error {
 	return nil
 }
 
-// add is Add of vectors that were checked, under the lock.
+// add adds checked vectors. The caller holds the lock.
 func (x *Index) add(ids []int64, vectors [][]float32) {
 	for i, v := range vectors {
 		if ids != nil {
@@ -114,8 +114,7 @@ func (x *Index) add(ids []int64, vectors [][]float32) {
 	x.count += len(vectors)
 }
 
-// CheckVectors returns the error that Add and Replace would return for these vectors, nil if there
-// is none.
+// CheckVectors returns the error that Add and Replace would return for these vectors, or nil.
 func (x *Index) CheckVectors(vectors [][]float32) error { return x.checkAll(vectors) }
 
 // checkAll returns the error of the first vector that cannot be added.
@@ -131,7 +130,7 @@ func (x *Index) checkAll(vectors [][]float32) error {
 	return nil
 }
 
-// largest is the largest magnitude of a vector's numbers.
+// largest returns the largest magnitude that numbers of a vector may have.
 func (x *Index) largest() float32 {
 	if x.options.Precision == Int8 || x.options.Rescore == Int8 {
 		return maxInt8
@@ -139,7 +138,8 @@ func (x *Index) largest() float32 {
 	return math.MaxFloat32
 }
 
-// check returns an error unless v can be a vector of the index, with numbers of at most most.
+// check returns an error unless v has the index's dimension and numbers of a magnitude of at most
+// most.
 func (x *Index) check(v []float32, most float32) error {
 	if len(v) != x.dim {
 		return fmt.Errorf("%d numbers, want %d", len(v), x.dim)

@@ -2,22 +2,22 @@ package search
 
 import "github.com/avoformer/avoformer/kernels"
 
-// This file holds vectors as columns of packed matrices, whose products with a block of queries are
-// their scores.
+// This file stores vectors as columns of packed matrices. The products of these with a block of
+// queries are the scores.
 
-// store holds vectors that are searched, a segment at a time.
+// store has the vectors that are searched, one segment at a time.
 type store interface {
 	add(v []float32)
-	// view is a snapshot of the store. It does not change.
+	// view returns a snapshot of the store, which does not change.
 	view() view
-	// decode sets dst to vector i, as it is held.
+	// decode sets dst to vector i, as rounded by the store.
 	decode(dst []float32, i int)
 }
 
 // queries has the queries of a search in the forms that stores need.
 type queries struct {
 	n, k    int
-	vectors []float32 // [n, k], of numbers past the dimension zeros
+	vectors []float32 // [n, k], with zeros past the dimension
 	signs   []int32   // [words, n], of Binary
 }
 
@@ -28,16 +28,16 @@ type view interface {
 	scores(dst []float32, part int, q *queries, from, to int)
 }
 
-// panels is a multiple of the columns that a panel has on every tier.
+// panels is a multiple of the columns of a panel on every tier.
 const panels = 192
 
-// matrix holds vectors in a format of kernels.
+// matrix has vectors in a format of package kernels.
 type matrix struct {
 	format kernels.Format
 	dim, k int // numbers of a vector, and rows of the matrices
 	full   []*kernels.PackedB
-	tail   []float32        // rows of what has not become a matrix
-	packed *kernels.PackedB // the tail, with columns of zeros; nil while it has not been asked for
+	tail   []float32        // rows that are not in a matrix yet
+	packed *kernels.PackedB // the tail as a matrix, padded with columns of zeros; nil until needed
 }
 
 func newMatrix(dim int, p Precision) *matrix {
@@ -55,7 +55,7 @@ func (m *matrix) add(v []float32) {
 	}
 }
 
-// pack makes a matrix of n columns of the tail.
+// pack returns the tail as a matrix of n columns, padded with zeros.
 func (m *matrix) pack(n int) *kernels.PackedB {
 	return kernels.PackBRows(m.format, n, m.k, func(j int, dst []float32) {
 		clear(dst)
@@ -65,7 +65,7 @@ func (m *matrix) pack(n int) *kernels.PackedB {
 	})
 }
 
-// parts returns all matrices.
+// parts returns all matrices, and packs the tail if needed.
 func (m *matrix) parts() []*kernels.PackedB {
 	if len(m.tail) == 0 {
 		return m.full

@@ -9,19 +9,19 @@ import (
 
 // This file has the options of an index.
 
-// Precision is the format in which vectors are held.
+// Precision is the format in which vectors are stored.
 type Precision uint8
 
 // The precisions.
 const (
 	Float32 Precision = 1 + iota // as given
 	Int8                         // integers of at most 127, with a scale of 16 bits for each 32: Q8_0 of GGUF
-	Binary                       // the signs: 1 for what is above 0
+	Binary                       // one bit for each number, set if it is above 0
 )
 
 var precisionNames = [...]string{"none", "float32", "int8", "binary"}
 
-// String returns the name as sentence-transformers has it.
+// String returns the name that sentence-transformers uses.
 func (p Precision) String() string {
 	if int(p) < len(precisionNames) {
 		return precisionNames[p]
@@ -39,21 +39,20 @@ func ParsePrecision(name string) (Precision, error) {
 	return 0, check.Option("Precision", name, "want float32, int8 or binary")
 }
 
-// Options say how an index holds and searches vectors. The zero value holds float32 and uses all
+// Options say how an index stores and searches vectors. The zero value stores float32 and uses all
 // CPUs.
 type Options struct {
 	// Precision is the format of the vectors that are searched; 0 is Float32.
 	Precision Precision
-	// Rescore, Float32 or Int8, holds the vectors a second time, row by row, with which the best
-	// k*Oversample are scored again. 0 holds nothing.
+	// Rescore, Float32 or Int8, stores the vectors a second time, row by row. A search scores the
+	// best k*Oversample candidates again with these vectors. 0 means no second copy.
 	Rescore Precision
-	// Oversample is the number of candidates that are scored again for each hit that is asked for;
-	// 0 is 4.
+	// Oversample is the number of candidates that are scored again for each requested hit; 0 is 4.
 	Oversample int
 	// Threads is the largest number of goroutines of a search; 0 is runtime.GOMAXPROCS.
 	Threads int
 	// Fingerprint is the fingerprint of the vectors' model, as text.Embedder.Fingerprint returns
-	// it; "" is an unknown one. Files hold it, and a program that loads one must call
+	// it; "" means unknown. Files contain it, and a program that loads such a file must call
 	// [Index.CheckFingerprint].
 	Fingerprint string
 }
@@ -61,8 +60,8 @@ type Options struct {
 const maxDim = 1 << 16
 
 // segment is the number of vectors that one goroutine searches at a time: their scores with a block
-// of queries stay in its caches. It is a multiple of the columns of a panel on every tier, which
-// gives all vectors of a product the same order of sums.
+// of queries stay in its core's caches. It is a multiple of the columns of a panel on every tier,
+// so that all vectors of a product have the same order of summation.
 const segment = 1536
 
 // withDefaults returns the options with defaults in place of zeros.
@@ -93,10 +92,10 @@ func (o Options) check() error {
 	return checkFingerprint(o.Fingerprint)
 }
 
-// maxFingerprint is the longest fingerprint whose length a file can hold.
+// maxFingerprint is the largest length of a fingerprint that a file can state.
 const maxFingerprint = 255
 
-// checkFingerprint returns an error unless a file can hold s: at most 255 characters of ASCII,
+// checkFingerprint returns an error unless a file can contain s: at most 255 characters of ASCII,
 // without spaces.
 func checkFingerprint(s string) error {
 	if len(s) > maxFingerprint || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -5,13 +5,13 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// This file removes vectors. A removed vector is marked, and searches and files skip it. Once half
-// of the vectors are marked, the other vectors move to new memory.
+// This file removes vectors. A removed vector is marked, and searches and files skip it. When half
+// of the vectors are marked, the remaining vectors are copied to new memory.
 
-// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the
-// index does not have are not an error. Searches that have begun still find them. A call reads all
-// ids of the index: remove many ids in one call. If ids were positions, they do not change, and Add
-// needs ids from then on, unless the index is empty.
+// Remove removes all vectors with one of the ids, and returns their number. Ids that the index does
+// not have are not an error. Searches in progress still find them. A call reads all ids of the
+// index: remove many ids in one call. If ids were positions, they do not change, and Add needs ids
+// from then on, unless the index is empty.
 func (x *Index) Remove(ids ...int64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -39,14 +39,14 @@ func (x *Index) Replace(ids []int64, vectors [][]float32) error {
 	return nil
 }
 
-// name gives vectors whose ids are positions these ids.
+// name stores positions as ids, if vectors had no others.
 func (x *Index) name() {
 	for i := x.ids.len(); i < x.count; i++ {
 		x.ids.add([]int64{int64(i)})
 	}
 }
 
-// remove is Remove under the lock.
+// remove does the work of Remove. The caller holds the lock.
 func (x *Index) remove(ids []int64) int {
 	removed, n := x.removed.Removed(x.count, x.id, ids)
 	if n == 0 {
@@ -68,8 +68,8 @@ func (x *Index) id(i int) int64 {
 	return x.ids.row(i)[0]
 }
 
-// compact moves the vectors that were not removed to new stores. They are rounded already, and do
-// not change.
+// compact copies the vectors that were not removed to new stores. Vectors are already rounded, so
+// this does not change them.
 func (x *Index) compact() {
 	ids, vectors, again, removed, count := x.ids, x.vectors, x.again, x.removed, x.count
 	x.reset()

@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// held is what an index should have: vectors of distinct ids.
+// held has the vectors that an index should have, by id.
 type held map[int64][]float32
 
 // index returns a new index of these vectors.
@@ -26,9 +26,9 @@ func (h held) index(t *testing.T, dim int, o Options) *Index {
 	return fill(t, dim, o, ids, vectors)
 }
 
-// TestRemove removes, replaces and adds at random, and wants the hits, and the hits among some ids,
-// of a new index of what should be there, also from its file. Integers as vectors make scores exact
-// in every precision.
+// TestRemove removes, replaces and adds vectors at random. It compares the hits of the index, and
+// of one read from its file, with those of a new index of the same vectors, among all ids and among
+// some. Vectors of integers have exact scores in every precision.
 func TestRemove(t *testing.T) {
 	const dim = 33
 	for _, o := range kinds {
@@ -82,7 +82,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// compare compares an index, and what is read from its file, with a new one of the same vectors.
+// compare compares an index, and one read from its file, with a new index of the same vectors.
 func compare(t *testing.T, step int, x *Index, want held, queries [][]float32, most int64) {
 	t.Helper()
 	fresh := want.index(t, x.Dim(), x.Options())
@@ -112,7 +112,7 @@ func compare(t *testing.T, step int, x *Index, want held, queries [][]float32, m
 				}
 				for _, h := range hits[i] {
 					if where != nil && !where(h.ID) {
-						t.Fatalf("step %d: %d is not among what was asked for", step, h.ID)
+						t.Fatalf("step %d: %d is not among the requested ids", step, h.ID)
 					}
 				}
 			}
@@ -120,8 +120,8 @@ func compare(t *testing.T, step int, x *Index, want held, queries [][]float32, m
 	}
 }
 
-// TestRemovePositions: ids that were positions stay as they are, and vectors that follow need ids
-// until nothing is left.
+// TestRemovePositions verifies that ids that were positions do not change, and that added vectors
+// need ids until the index is empty.
 func TestRemovePositions(t *testing.T) {
 	x := fill(t, 1, Options{}, nil, [][]float32{{0}, {1}, {2}, {3}, {4}})
 	if n := x.Remove(1, 3, 3, 9); n != 2 {
@@ -140,7 +140,7 @@ func TestRemovePositions(t *testing.T) {
 		t.Errorf("%d removed, %d left", n, x.Len())
 	}
 	if n := x.Remove(0); n != 0 {
-		t.Errorf("%d removed from nothing", n)
+		t.Errorf("%d removed from an empty index", n)
 	}
 	if err := x.Add(nil, [][]float32{{5}, {6}}); err != nil {
 		t.Error(err)
@@ -157,7 +157,7 @@ func TestRemovePositions(t *testing.T) {
 	}
 }
 
-// TestReplaceErrors changes nothing.
+// TestReplaceErrors verifies that Replace changes nothing if it returns an error.
 func TestReplaceErrors(t *testing.T) {
 	x := small(t, Options{})
 	before := written(t, x)
@@ -170,12 +170,12 @@ func TestReplaceErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if !bytes.Equal(written(t, x), before) {
-		t.Error("it is another index")
+		t.Error("the index has changed")
 	}
 }
 
-// TestRemoveConcurrent searches while all vectors are replaced again and again: a search sees each
-// id once, and all of a call's vectors or none.
+// TestRemoveConcurrent searches while all vectors are replaced repeatedly. A search sees each id
+// once, and all vectors of a call or none.
 func TestRemoveConcurrent(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{}, {Precision: Int8}, {Precision: Binary, Rescore: Float32, Oversample: 100}} {

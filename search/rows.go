@@ -7,14 +7,14 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file holds vectors row by row, in pieces of a segment each. A full piece never moves: a
-// search can read the vectors that were there when it began while more are added.
+// This file stores vectors row by row, in parts of one segment each. A full part never moves, so
+// that a search can read the vectors that existed when it began while more are added.
 
-// rows are vectors of width elements.
+// rows has vectors of width elements.
 type rows[T any] struct {
 	width int
-	full  [][]T // of a segment each
-	tail  []T   // fewer
+	full  [][]T // of one segment each
+	tail  []T   // less than a segment
 }
 
 func (r *rows[T]) len() int { return len(r.full)*segment + len(r.tail)/r.width }
@@ -26,7 +26,7 @@ func (r *rows[T]) add(row []T) {
 	}
 }
 
-// part is segment i, which may be the tail.
+// part returns segment i, which may be the tail.
 func (r *rows[T]) part(i int) []T {
 	if i < len(r.full) {
 		return r.full[i]
@@ -34,12 +34,12 @@ func (r *rows[T]) part(i int) []T {
 	return r.tail
 }
 
-// row is vector i.
+// row returns vector i.
 func (r *rows[T]) row(i int) []T {
 	return r.part(i / segment)[i%segment*r.width:][:r.width]
 }
 
-// rowStore holds vectors that are scored one by one.
+// rowStore has vectors that are scored one by one.
 type rowStore interface {
 	add(v []float32)
 	view() rowView
@@ -52,7 +52,7 @@ type rowView interface {
 	dot(query []float32, i int, x []float32) float32
 }
 
-// floatRows are vectors in float32.
+// floatRows has vectors in float32.
 type floatRows struct{ rows[float32] }
 
 func (r *floatRows) view() rowView               { v := *r; return &v }
@@ -60,16 +60,16 @@ func (r *floatRows) decode(dst []float32, i int) { copy(dst, r.row(i)) }
 
 func (r *floatRows) dot(query []float32, i int, _ []float32) float32 { return dot(query, r.row(i)) }
 
-// byteRows are vectors in blocks of Q8_0.
+// byteRows has vectors in blocks of Q8_0.
 type byteRows struct {
 	rows[byte]
-	padded []float32 // a vector on its way
+	padded []float32 // scratch memory for one vector
 	bytes  []byte
 }
 
 const (
 	block      = 32 // numbers of a block of Q8_0
-	blockBytes = 34 // its scale and integers
+	blockBytes = 34 // scale and integers of a block
 	maxInt8    = 127 * 65504.0
 )
 

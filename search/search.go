@@ -13,13 +13,13 @@ import (
 	"github.com/avoformer/avoformer/search/internal/best"
 )
 
-// This file searches: a job is a block of queries and a segment of vectors, and goroutines take
-// jobs one after the other.
+// This file searches an index. A job is the search of one segment of vectors for one block of
+// queries. Goroutines do jobs one after the other.
 
-// Hit is a vector of the index, found by a query.
+// Hit is a vector that a query found.
 type Hit struct {
 	ID    int64
-	Score float32 // the dot product of the rounded vectors; with Binary that of the signs
+	Score float32 // the dot product of the rounded vectors; with Binary, of the signs
 }
 
 // queryBlock is the largest number of queries that share a pass over a segment.
@@ -31,7 +31,7 @@ type worker struct {
 	scores []float32   // [queryBlock, segment]
 }
 
-// snapshot is the index as it was when a search began.
+// snapshot is a snapshot of the index for one search.
 type snapshot struct {
 	count   int
 	ids     rows[int64]
@@ -52,8 +52,8 @@ func (x *Index) snapshot() snapshot {
 
 // Search finds for each query the k vectors with the largest scores, the best first, or all if the
 // index has fewer. Each query has the dimension of the index and finite numbers. A vector whose
-// score is not a number, as after an overflow, is not found. The error is context.Cause(ctx) once
-// ctx is done; other errors are about k or a query.
+// score is not a number, as after an overflow, is not found. The error is context.Cause(ctx) if ctx
+// is done; other errors are about k or a query.
 //
 // Scores do not depend on the other queries of the call, nor on the tier.
 func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit, error) {
@@ -61,8 +61,8 @@ func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit
 }
 
 // SearchWhere is Search among the vectors with an id for which where is true; nil is all. [WithID]
-// makes such a condition from ids. Several goroutines call where at a time, only for vectors that
-// score high enough; it must always return the same for the same id.
+// makes such a condition from ids. Several goroutines call where at a time, and only for vectors
+// with a high enough score; it must always return the same for the same id.
 func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id int64) bool) ([][]Hit, error) {
 	if k < 1 {
 		return nil, check.Errorf(fault.ErrInput, "k = %d, want at least 1", k)
@@ -176,7 +176,7 @@ func (w *worker) reset(n, k int) {
 	}
 }
 
-// do is one job: a segment of the vectors and a block of the queries.
+// do does one job.
 func (w *worker) do(s snapshot, q *queries, part, block int) {
 	from := block * queryBlock
 	to := min(q.n, from+queryBlock)

@@ -24,7 +24,7 @@ func eachTier(t *testing.T, test func(t *testing.T)) {
 	testenv.EachTier(t, kernels.Supported(), kernels.Active(), machine.Use, test)
 }
 
-// random is n vectors of dim small integers, whose dot products are exact in float32.
+// random returns n vectors of dim small integers, whose dot products are exact in float32.
 func random(seed uint64, n, dim int) [][]float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	v := make([][]float32, n)
@@ -37,7 +37,7 @@ func random(seed uint64, n, dim int) [][]float32 {
 	return v
 }
 
-// oracle returns the k best by a score, ties by id.
+// oracle returns the k best vectors by a score, and of equal scores by id.
 func oracle(ids []int64, n, k int, score func(i int) float64) []Hit {
 	all := make([]Hit, n)
 	for i := range all {
@@ -97,7 +97,7 @@ func find(t *testing.T, x *Index, queries [][]float32, k int) [][]Hit {
 	return hits
 }
 
-// sizes of indexes: none, one, and around a segment and a panel.
+// sizes returns sizes of indexes: 0, 1, and sizes near those of a segment and a panel.
 func sizes() []int {
 	if testenv.Emulated() || testing.Short() {
 		return []int{0, 1, 193, segment + 1}
@@ -105,8 +105,8 @@ func sizes() []int {
 	return []int{0, 1, 2, 191, 192, 193, segment - 1, segment, segment + 1, 3*segment + 5}
 }
 
-// TestSearch compares hits with those of sorting all scores, which are exact: small integers have
-// many ties.
+// TestSearch compares hits with those of sorting all scores. Scores of small integers are exact,
+// and many are equal.
 func TestSearch(t *testing.T) {
 	eachTier(t, func(t *testing.T) {
 		dims := []int{1, 3, 33, 64, 65}
@@ -130,7 +130,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// checkSearch compares for some k, numbers of queries and threads.
+// checkSearch compares hits for several k, numbers of queries and numbers of threads.
 func checkSearch(t *testing.T, dim int, ids []int64, vectors, queries [][]float32) {
 	t.Helper()
 	n := len(vectors)
@@ -157,7 +157,7 @@ func checkSearch(t *testing.T, dim int, ids []int64, vectors, queries [][]float3
 	}
 }
 
-// normal is n vectors of length 1.
+// normal returns n vectors of length 1.
 func normal(seed uint64, n, dim int) [][]float32 {
 	r := rand.New(rand.NewPCG(seed, 2))
 	v := make([][]float32, n)
@@ -176,8 +176,8 @@ func normal(seed uint64, n, dim int) [][]float32 {
 	return v
 }
 
-// TestLengths finds vectors of the largest and the smallest lengths at the places that their
-// products have. Lucene's cosine of a tiny vector is infinite, and other libraries put a vector of
+// TestLengths verifies that vectors of very large and very small lengths are ordered by their
+// products. In Lucene the cosine of a tiny vector is infinite; some libraries return a vector of
 // zeros first.
 func TestLengths(t *testing.T) {
 	eachTier(t, func(t *testing.T) {
@@ -199,8 +199,8 @@ func TestLengths(t *testing.T) {
 	})
 }
 
-// TestInt8 holds scores to what rounding vectors and queries to steps of a 127th of the largest of
-// 32 costs.
+// TestInt8 compares scores with exact ones. The tolerance is the error of rounding vectors and
+// queries to multiples of a 127th of the largest of 32 numbers.
 func TestInt8(t *testing.T) {
 	eachTier(t, func(t *testing.T) {
 		const n, dim = 400, 70
@@ -209,7 +209,7 @@ func TestInt8(t *testing.T) {
 		alone := find(t, x, queries[1:2], n)[0]
 		for i, hits := range find(t, x, queries, n) {
 			if i == 1 && !slices.Equal(hits, alone) {
-				t.Error("a query alone finds others than among more")
+				t.Error("a single query finds other hits than among more queries")
 			}
 			for _, h := range hits {
 				if want := exactDot(queries[i], vectors[h.ID]); math.Abs(float64(h.Score)-want) > 0.01 {
@@ -223,7 +223,8 @@ func TestInt8(t *testing.T) {
 	})
 }
 
-// TestRescore: with all as candidates, hits are those of the vectors in more bits, and scores too.
+// TestRescore verifies that with all vectors as candidates, hits and scores are those of the
+// vectors in more bits.
 func TestRescore(t *testing.T) {
 	const n, dim = 500, 40
 	vectors, queries := random(1, n, dim), random(2, 5, dim)
@@ -255,20 +256,20 @@ func TestRescore(t *testing.T) {
 				t.Errorf("query %d, vector %d: %g, want %g", i, h.ID, h.Score, want)
 			}
 			if !slices.Contains(candidates, int(h.ID)) {
-				t.Errorf("query %d: vector %d is none of the best by signs", i, h.ID)
+				t.Errorf("query %d: vector %d is not one of the best by signs", i, h.ID)
 			}
 		}
 	}
 }
 
-// TestSameBits requires the same hits for any number of threads and any order of adding, for a
-// query by itself and among others, and on every tier.
+// TestSameBits verifies that hits are the same for any number of threads and any order of adding,
+// for a single query and among several, and on every tier.
 func TestSameBits(t *testing.T) {
 	tiers := map[Precision]string{}
 	eachTier(t, func(t *testing.T) {
 		const n, dim = 2*segment + 100, 48
 		vectors, queries := normal(1, n, dim), normal(2, 9, dim)
-		copy(vectors[n-1], vectors[0]) // in the last columns and in the first
+		copy(vectors[n-1], vectors[0]) // in the last column and in the first
 		copy(vectors[segment+17], vectors[0])
 		queries[0] = vectors[0]
 		ids := make([]int64, n)
@@ -315,7 +316,8 @@ func TestSameBits(t *testing.T) {
 	})
 }
 
-// TestConcurrent searches while vectors are added: a search sees a beginning of them.
+// TestConcurrent searches while vectors are added. A search sees the vectors that were added first,
+// without gaps.
 func TestConcurrent(t *testing.T) {
 	for _, o := range []Options{{}, {Precision: Int8}, {Precision: Binary, Rescore: Float32, Oversample: 100}} {
 		const n, dim = segment + 300, 16
@@ -388,7 +390,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("k = 0: %v", err)
 	}
 	if x.Len() != 1 {
-		t.Errorf("%d vectors after what was refused", x.Len())
+		t.Errorf("%d vectors after calls with errors", x.Len())
 	}
 	eight := fill(t, 2, Options{Precision: Int8}, nil, nil)
 	if err := eight.Add(nil, [][]float32{{9e6, 0}}); !errors.Is(err, fault.ErrInput) {
@@ -406,7 +408,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestCancel ends a search with the cause.
+// TestCancel verifies that a search of a cancelled context returns the cause.
 func TestCancel(t *testing.T) {
 	x := fill(t, 4, Options{}, nil, random(1, 3*segment, 4))
 	ctx, cancel := context.WithCancelCause(context.Background())

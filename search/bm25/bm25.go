@@ -1,5 +1,5 @@
-// Package bm25 finds, among many texts, those that share the rarest words with a query: the search
-// by words next to that by vectors of package search, with the same ids and hits.
+// Package bm25 finds, among many texts, those that share the rarest words with a query. It searches
+// by words, as package search does by vectors, and has the same ids and hits.
 //
 //	index, err := bm25.New(bm25.Options{})
 //	err = index.Add(nil, texts)                             // ids are 0, 1, 2, ...
@@ -8,19 +8,20 @@
 //	n := index.Remove(3, 4)
 //	err = index.Save("texts.bm25")
 //
-// The score of a text is the sum over the words of the query, each as often as it occurs there, of
+// The score of a text is a sum over the words of the query. A word that occurs several times in the
+// query counts each time. The term of a word is
 //
 //	log(1 + (N - n + 0.5)/(n + 0.5)) * f/(f + k1*(1 - b + b*length/average))
 //
 // where the index has N texts, n of them with the word, which occurs f times among the length words
 // of this text; average is the mean of all lengths. This is Okapi BM25 (Robertson and Zaragoza,
-// 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", 3.8) as Lucene has it since
-// version 8: its logarithm is never negative, and the factor k1+1, which does not change the order,
-// is left out. Lucene also rounds lengths, and this package does not.
+// 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", 3.8) in the form of Lucene since
+// version 8: the logarithm is never negative, and the factor k1+1, which does not change the order,
+// is left out. Unlike Lucene, this package does not round lengths.
 //
-// Searches are exact: they read the lists of the query's words, whole. Scores do not depend on the
-// order in which texts were added, nor on texts that were removed; of equal scores the smaller id
-// comes first. [search.FuseRanks] merges hits with those of an index of vectors.
+// Searches are exact: they read the complete lists of the query's words. Scores do not depend on
+// the order in which texts were added, nor on texts that were removed; of equal scores the smaller
+// id comes first. [search.FuseRanks] merges hits with those of an index of vectors.
 //
 // This package is settling: see doc/stability.md.
 package bm25
@@ -43,11 +44,11 @@ import (
 
 // Options say how an index divides texts into words and scores them.
 type Options struct {
-	// K1 says how much further occurrences of a word count: 0 is 1.2, and a negative number means
-	// that they do not count.
+	// K1 is the weight of further occurrences of a word: 0 is 1.2, and a negative number means that
+	// they do not count.
 	K1 float64
-	// B, at most 1, says how much the length of a text counts: 0 is 0.75, and a negative number
-	// means that it does not count.
+	// B, at most 1, is the weight of a text's length: 0 is 0.75, and a negative number means that
+	// the length does not count.
 	B float64
 	// Words returns the words of a text or a query; nil is the function of that name. Several
 	// goroutines may call it at a time, and it must always return the same for the same text.
@@ -95,7 +96,7 @@ func Words(text string) []string {
 // Options returns the options of the index, with defaults in place of zeros.
 func (x *Index) Options() Options { return x.options }
 
-// Len returns how many texts the index has.
+// Len returns the number of texts in the index.
 func (x *Index) Len() int { return x.lists.Len() }
 
 // Add adds all texts or, with an error, none. ids are their ids; if ids is nil, these are their
@@ -119,10 +120,9 @@ func (x *Index) Replace(ids []int64, texts []string) error {
 	return x.lists.Replace(ids, documents)
 }
 
-// Remove removes all texts with one of the ids, and returns how many there were. Ids that the index
-// does not have are not an error. A call reads all ids of the index: remove many ids in one call.
-// If ids were positions, they do not change, and Add needs ids from then on, unless the index is
-// empty.
+// Remove removes all texts with one of the ids, and returns their number. Ids that the index does
+// not have are not an error. A call reads all ids of the index: remove many ids in one call. If ids
+// were positions, they do not change, and Add needs ids from then on, unless the index is empty.
 func (x *Index) Remove(ids ...int64) int { return x.lists.Remove(ids) }
 
 // documents returns the words of texts.
@@ -134,15 +134,15 @@ func (x *Index) documents(texts []string) ([][]postings.Term[string], error) {
 			return nil, check.Errorf(fault.ErrInput, "text %d: %d words, want at most %d", i, len(words), postings.MostInteger)
 		}
 		documents[i] = counted(words)
-		for j := range documents[i] { // a word may be a part of the text's memory
+		for j := range documents[i] { // a word may share the memory of the whole text
 			documents[i][j].Key = strings.Clone(documents[i][j].Key)
 		}
 	}
 	return documents, nil
 }
 
-// counted returns the different words, in the order of their first occurrence, and how often each
-// occurs.
+// counted returns the different words, in the order of their first occurrence. The weight of each
+// is the number of its occurrences.
 func counted(words []string) []postings.Term[string] {
 	terms, at := []postings.Term[string]{}, make(map[string]int, len(words))
 	for _, w := range words {
@@ -158,8 +158,8 @@ func counted(words []string) []postings.Term[string] {
 }
 
 // Search finds for each query the k texts with the largest scores, the best first. It finds only
-// texts that have a word of the query. The error is context.Cause(ctx) once ctx is done, or about
-// k.
+// texts that have a word of the query. The error is context.Cause(ctx) if ctx is done, or an error
+// about k.
 func (x *Index) Search(ctx context.Context, queries []string, k int) ([][]search.Hit, error) {
 	return x.SearchWhere(ctx, queries, k, nil)
 }
@@ -181,7 +181,7 @@ func (x *Index) SearchWhere(ctx context.Context, queries []string, k int, where 
 	return hits, nil
 }
 
-// find is a search for the words of a query.
+// find searches for the words of one query.
 func (x *Index) find(words []postings.Term[string], k int, where func(id int64) bool) []search.Hit {
 	v := x.lists.View(words)
 	k1, b := max(0, x.options.K1), max(0, x.options.B)
@@ -195,7 +195,7 @@ func (x *Index) find(words []postings.Term[string], k int, where func(id int64) 
 		weight := float64(words[i].Weight) * elementary.Log(1+(float64(v.Count)-n+0.5)/(n+0.5))
 		for _, p := range list {
 			f := float64(p.Weight)
-			// The conversion keeps compilers from fusing the product with the sum, which would
+			// The conversion prevents the compiler from fusing the product and the sum, which would
 			// change bits.
 			s.Add(p.At, weight*f/(f+(base+float64(slope*float64(v.Sizes[p.At])))))
 		}
@@ -218,10 +218,10 @@ var kind = postings.Kind[string]{
 }
 
 // Save writes the index to a temporary file next to the destination and renames it: an interruption
-// leaves the previous file unchanged. The file does not say which Options.Words made the words.
+// leaves the previous file unchanged. The file does not identify the function Options.Words.
 func (x *Index) Save(name string) error { return sums.Save(name, x) }
 
-// WriteTo writes the index in the format of a file. Changes wait until it is done.
+// WriteTo writes the index in the format of a file. Changes wait until it has returned.
 func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	parameters := binary.LittleEndian.AppendUint64(nil, math.Float64bits(x.options.K1))
 	return x.lists.WriteTo(w, kind, binary.LittleEndian.AppendUint64(parameters, math.Float64bits(x.options.B)))

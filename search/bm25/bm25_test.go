@@ -41,8 +41,8 @@ func find(t testing.TB, x *Index, query string, k int) []search.Hit {
 	return hits[0]
 }
 
-// TestScores compares with bm25s 0.3.16, method "lucene" in float64; scores of several words are
-// sums of those of each.
+// TestScores compares scores with bm25s 0.3.16, method "lucene", in float64. The score of several
+// words is the sum of the scores of each.
 func TestScores(t *testing.T) {
 	for _, c := range []struct {
 		k1, b float64
@@ -75,7 +75,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestParameters: a negative number switches a part of the formula off.
+// TestParameters verifies that a negative number switches off a part of the formula.
 func TestParameters(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
@@ -114,7 +114,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// sentence returns n words of few.
+// sentence returns n random words of a small vocabulary.
 func sentence(r *rand.Rand, n int) string {
 	words := make([]string, n)
 	for i := range words {
@@ -123,8 +123,8 @@ func sentence(r *rand.Rand, n int) string {
 	return strings.Join(words, " ")
 }
 
-// TestChanges replaces and removes at random, and wants the hits of a new index of what should be
-// there, also from its file.
+// TestChanges replaces and removes texts at random. It compares the hits of the index, and of one
+// read from its file, with those of a new index of the same texts.
 func TestChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	x, want := fill(t, Options{}, nil, nil), map[int64]string{}
@@ -183,8 +183,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestIDs: ids are positions or all are given; equal scores are ordered by id; all texts of one id
-// are removed.
+// TestIDs verifies that either all ids are positions or all are given, that hits of equal scores
+// are ordered by id, and that Remove removes all texts of an id.
 func TestIDs(t *testing.T) {
 	x := fill(t, Options{}, nil, []string{"b", "a", "a", "a"})
 	if hits := find(t, x, "a", 2); len(hits) != 2 || hits[0].ID != 1 || hits[1].ID != 2 {
@@ -232,8 +232,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestConcurrent searches while texts are added and replaced: a search finds all of a call's texts
-// or none.
+// TestConcurrent searches while texts are added and replaced. A search finds all texts of a call or
+// none.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	const n = 100
@@ -273,7 +273,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch is searches of 100,000 texts for two words.
+// BenchmarkSearch measures searches for two words in 100,000 texts.
 func BenchmarkSearch(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([]string, 100_000)

@@ -13,7 +13,8 @@ import (
 	"github.com/avoformer/avoformer/search/bm25"
 )
 
-// Texts by words of a query; then the same from a file.
+// This example searches texts by the words of a query, then does the same with an index from a
+// file.
 func ExampleNew() {
 	texts := []string{"The dough rests in a warm place.", "The engine needs new oil.", "Bake the bread until its crust is dark."}
 	must := func(err error) {
@@ -49,7 +50,7 @@ func ExampleNew() {
 	// 3 texts
 }
 
-// Another way to take texts apart: plurals count as the singular.
+// This example divides texts into words in another way: a plural counts as the singular.
 func ExampleWords() {
 	words := func(text string) []string {
 		words := bm25.Words(text)
@@ -73,7 +74,7 @@ func ExampleWords() {
 	// Output: 1 10
 }
 
-// Hybrid search: the ranks of vectors and of words are merged.
+// This example is a hybrid search: it merges the hits of vectors and of words by their ranks.
 func ExampleIndex_Search_hybrid() {
 	must := func(err error) {
 		if err != nil {
@@ -81,7 +82,7 @@ func ExampleIndex_Search_hybrid() {
 		}
 	}
 	texts := []string{"My bread did not rise.", "Error E1047 of the oven", "The oven is hot.", "Dough needs warmth."}
-	vectors := [][]float32{{0.9, 0.4}, {0.3, 0.9}, {0.5, 0.8}, {0.8, 0.5}} // of an embedder, with the vector of the query
+	vectors := [][]float32{{0.9, 0.4}, {0.3, 0.9}, {0.5, 0.8}, {0.8, 0.5}} // as an embedder returns them, with the vector of the query last
 	query, vector := "E1047", []float32{0.5, 0.85}
 
 	ctx := context.Background()

@@ -22,14 +22,14 @@ func written(t testing.TB, x *Index) []byte {
 	return b.Bytes()
 }
 
-// summed returns a file with the checksum that it should have.
+// summed returns a file with a valid checksum.
 func summed(file []byte) []byte {
 	body := file[:len(file)-4]
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, sums.Castagnoli))
 }
 
-// TestSaveLoad wants the same bytes from a file that is saved again, and an error for every file
-// that is cut or has a byte changed.
+// TestSaveLoad verifies that an index that was loaded is saved as the same bytes, and that a file
+// that is cut or has a changed byte is an error.
 func TestSaveLoad(t *testing.T) {
 	for _, ids := range [][]int64{nil, {9, -1, 8, 8, 3, 4, 5, 6}} {
 		x := fill(t, Options{K1: 1.5, B: -1}, ids, texts)
@@ -43,7 +43,7 @@ func TestSaveLoad(t *testing.T) {
 		}
 		file := written(t, x)
 		if !bytes.Equal(written(t, y), file) {
-			t.Error("saved again, it is another file")
+			t.Error("saved again, the file differs")
 		}
 		if y.Options().K1 != 1.5 || y.Options().B != -1 || y.Len() != len(texts) {
 			t.Errorf("%+v", y.Options())
@@ -70,11 +70,11 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
-// TestDamaged reads files that no index writes, with the right checksum.
+// TestDamaged reads files that no index writes, with valid checksums.
 func TestDamaged(t *testing.T) {
 	file := written(t, fill(t, Options{}, nil, []string{"a b", "b"}))
-	// the word, the version, 16 bytes of parameters, count, terms, whether ids follow, two counts,
-	// then a: 1 a 1 0 1, and b: 1 b 2 0 1 0 1
+	// A file has the name, the version, 16 bytes of parameters, the numbers of texts and words, a
+	// byte for ids, and two counts of words; then a: 1 a 1 0 1, and b: 1 b 2 0 1 0 1.
 	const counts = 8 + 4 + 16 + 8 + 8 + 1
 	if want := "\x02\x01" + "\x01a\x01\x00\x01" + "\x01b\x02\x00\x01\x00\x01"; string(file[counts:len(file)-4]) != want {
 		t.Fatalf("%q, want %q", file[counts:], want)

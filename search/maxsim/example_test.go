@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/search/maxsim"
 )
 
-// Documents by late interaction, among all and among candidates; then the same from a file.
+// This example searches by late interaction, among all documents and among candidates, then does
+// the same with an index from a file.
 func ExampleNew() {
 	must := func(err error) {
 		if err != nil {

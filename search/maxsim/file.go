@@ -71,7 +71,7 @@ func Load(name string, o Options) (*Index, error) {
 }
 
 // Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not
-// as the header claims.
+// by the sizes that the header claims.
 func Read(from io.Reader, o Options) (*Index, error) {
 	if _, err := New(1, o); err != nil {
 		return nil, err
@@ -82,14 +82,14 @@ func Read(from io.Reader, o Options) (*Index, error) {
 		return nil, err
 	}
 	if string(h[:8]) != magic {
-		return nil, check.Errorf(fault.ErrFormat, "it begins with %q, want %q", h[:8], magic)
+		return nil, check.Errorf(fault.ErrFormat, "the file begins with %q, want %q", h[:8], magic)
 	}
 	if v := binary.LittleEndian.Uint32(h[8:]); v != version {
 		return nil, check.Errorf(fault.ErrFormat, "version %d, want %d", v, version)
 	}
 	dim, count, named := binary.LittleEndian.Uint32(h[12:]), binary.LittleEndian.Uint64(h[16:]), h[24] == 1
 	if dim > maxDim || h[24] > 1 || named && count == 0 {
-		return nil, check.Errorf(fault.ErrFormat, "a header of %x", h[8:])
+		return nil, check.Errorf(fault.ErrFormat, "invalid header %x", h[8:])
 	}
 	x, err := New(int(dim), o)
 	if err != nil {
@@ -115,7 +115,7 @@ func (x *Index) read(r *sums.Reader) error {
 		d.id = int64(binary.LittleEndian.Uint64(b))
 	}
 	if _, ok := x.places[d.id]; ok {
-		return check.Errorf(fault.ErrFormat, "id %d is there twice", d.id)
+		return check.Errorf(fault.ErrFormat, "id %d occurs twice", d.id)
 	}
 	b, err := r.Bytes(4)
 	if err != nil {

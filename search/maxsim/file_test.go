@@ -31,8 +31,8 @@ func few(t testing.TB, ids []int64) *Index {
 	return fill(t, 3, ids, [][][]float32{random(r, 2, 3), {}, random(r, 1, 3)})
 }
 
-// TestSaveLoad wants the same bytes and hits from a file, and an error for every file that is cut
-// or has a byte changed.
+// TestSaveLoad verifies that an index that was loaded has the same hits and is saved as the same
+// bytes, and that a file that is cut or has a changed byte is an error.
 func TestSaveLoad(t *testing.T) {
 	removed := few(t, []int64{4, 9, -1})
 	removed.Remove(4)
@@ -47,7 +47,7 @@ func TestSaveLoad(t *testing.T) {
 		}
 		file := written(t, x)
 		if !bytes.Equal(written(t, y), file) || y.Len() != x.Len() || y.Dim() != 3 {
-			t.Errorf("%s: saved again, it is another file", name)
+			t.Errorf("%s: saved again, the file differs", name)
 		}
 		query := [][]float32{{1, 2, 3}, {3, -2, 1}}
 		want, err := x.Search(context.Background(), query, 5)
@@ -59,7 +59,7 @@ func TestSaveLoad(t *testing.T) {
 		}
 		if name == "positions" {
 			if err := y.Add(nil, [][][]float32{{}}); err != nil || y.Remove(3) != 1 {
-				t.Errorf("it does not continue with positions: %v", err)
+				t.Errorf("a loaded index does not accept positions: %v", err)
 			}
 		}
 		for i := range file {
@@ -80,13 +80,13 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
-// summed returns a file with the checksum that it should have.
+// summed returns a file with a valid checksum.
 func summed(file []byte) []byte {
 	body := file[:len(file)-4]
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, sums.Castagnoli))
 }
 
-// TestDamaged reads files that no index writes, with the right checksum.
+// TestDamaged reads files that no index writes, with valid checksums.
 func TestDamaged(t *testing.T) {
 	file := written(t, few(t, []int64{4, 9, -1}))
 	nan := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))

@@ -12,9 +12,9 @@
 //
 // The score of a document is the sum, over the vectors of the query, of the largest dot product
 // with a vector of the document: text.MaxSim up to rounding. It is exact: Search reads all vectors,
-// which takes long for many documents; find candidates with an index of package search or bm25
-// then. Scores do not depend on the number of threads, and of equal scores the smaller id comes
-// first.
+// which takes long for many documents. In that case, find candidates with an index of package
+// search or bm25 first. Scores do not depend on the number of threads, and of equal scores the
+// smaller id comes first.
 //
 // This package is settling: see doc/stability.md.
 package maxsim
@@ -34,7 +34,7 @@ import (
 	"github.com/avoformer/avoformer/search/internal/best"
 )
 
-// Options say how an index searches.
+// Options are options of an index.
 type Options struct {
 	// Threads is the largest number of goroutines of a search; 0 is runtime.GOMAXPROCS.
 	Threads int
@@ -46,13 +46,13 @@ type Index struct {
 	dim, threads int
 
 	mu        sync.Mutex
-	documents []document // searches read a part of it: it grows, and is otherwise replaced
+	documents []document // only grows or is replaced, because searches read a part of it
 	places    map[int64]int
-	next      int64 // the position that is the next id
-	named     bool  // whether ids were given
+	next      int64 // next id, if ids are positions
+	named     bool  // ids are stored, not positions
 }
 
-// document is a text.
+// document has the vectors of one text.
 type document struct {
 	id   int64
 	gone bool
@@ -73,19 +73,20 @@ func New(dim int, o Options) (*Index, error) {
 	return &Index{dim: dim, threads: o.Threads, places: map[int64]int{}}, nil
 }
 
-// Dim returns how many numbers a vector has.
+// Dim returns the number of numbers in a vector.
 func (x *Index) Dim() int { return x.dim }
 
-// Len returns how many documents the index has.
+// Len returns the number of documents in the index.
 func (x *Index) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.places)
 }
 
-// Add adds all documents or, with an error, none. A document is the vectors of its tokens, of Dim
-// finite numbers each. ids are their ids, which the index does not have; if ids is nil, these are
-// their positions, from 0 on. An index has either kind of ids, not both. The vectors are copied.
+// Add adds all documents or, with an error, none. A document consists of the vectors of its tokens,
+// of Dim finite numbers each. ids are the documents' ids, which must not be in the index; if ids is
+// nil, ids are positions, from 0 on. An index has either kind of ids, not both. The vectors are
+// copied.
 func (x *Index) Add(ids []int64, documents [][][]float32) error {
 	return x.put(ids, documents, false)
 }
@@ -118,7 +119,7 @@ func (x *Index) put(ids []int64, documents [][][]float32, replace bool) error {
 	seen := make(map[int64]bool, len(ids))
 	for _, id := range ids {
 		if _, ok := x.places[id]; seen[id] || ok && !replace {
-			return check.Errorf(fault.ErrInput, "id %d is there already", id)
+			return check.Errorf(fault.ErrInput, "id %d is already in the index, or occurs twice in the call", id)
 		}
 		seen[id] = true
 	}
@@ -157,9 +158,9 @@ func (x *Index) flat(vectors [][]float32) ([]float32, error) {
 	return rows, nil
 }
 
-// Remove removes the documents with any of the ids, and returns how many there were. Ids that the
-// index does not have are not an error. If ids were positions, they do not change, and Add needs
-// ids from then on, unless the index is empty.
+// Remove removes the documents with any of the ids, and returns their number. Ids that the index
+// does not have are not an error. If ids were positions, they do not change, and Add needs ids from
+// then on, unless the index is empty.
 func (x *Index) Remove(ids ...int64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -174,7 +175,7 @@ func (x *Index) remove(ids []int64) int {
 		if !ok {
 			continue
 		}
-		if changed == nil { // searches read the other one
+		if changed == nil { // searches read x.documents
 			changed = slices.Clone(x.documents)
 		}
 		changed[at] = document{gone: true}
@@ -197,8 +198,8 @@ func (x *Index) remove(ids []int64) int {
 }
 
 // Search returns the k documents with the largest scores, the best first, or all if the index has
-// fewer. A document without vectors has the score 0. The error is context.Cause(ctx) once ctx is
-// done, or about k or the query.
+// fewer. A document without vectors has the score 0. The error is context.Cause(ctx) if ctx is
+// done, or an error about k or the query.
 func (x *Index) Search(ctx context.Context, query [][]float32, k int) ([]search.Hit, error) {
 	return x.SearchWhere(ctx, query, k, nil)
 }
@@ -212,8 +213,8 @@ func (x *Index) SearchWhere(ctx context.Context, query [][]float32, k int, where
 	return x.search(ctx, query, k, documents, where)
 }
 
-// SearchAmong is Search among the documents with the given ids, and reads only these. It passes
-// over ids that the index does not have.
+// SearchAmong is Search among the documents with the given ids, and reads only these. It ignores
+// ids that the index does not have.
 func (x *Index) SearchAmong(ctx context.Context, query [][]float32, k int, ids []int64) ([]search.Hit, error) {
 	x.mu.Lock()
 	var among []document
@@ -249,7 +250,7 @@ func (x *Index) search(ctx context.Context, query [][]float32, k int, documents 
 		heaps[i].Reset(min(k, len(documents)))
 		group.Go(func() {
 			var scores []float32
-			var all best.Sieve // where is asked before a score is computed
+			var all best.Sieve // where is called before a score is computed
 			for ctx.Err() == nil {
 				at := int(next.Add(1)) - 1
 				if at >= len(documents) {

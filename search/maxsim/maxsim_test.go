@@ -38,7 +38,7 @@ func random(r *rand.Rand, n, dim int) [][]float32 {
 	return vectors
 }
 
-// maxSim is the definition.
+// maxSim computes a score by its definition.
 func maxSim(query, document [][]float32) float32 {
 	sum := 0.0
 	for _, q := range query {
@@ -57,8 +57,8 @@ func maxSim(query, document [][]float32) float32 {
 	return float32(sum)
 }
 
-// TestSearch changes an index at random, and wants the hits of the definition, among all, some and
-// given documents.
+// TestSearch changes an index at random, and compares its hits among all documents, among some, and
+// among given ones with the definition.
 func TestSearch(t *testing.T) {
 	const dim = 19
 	r := rand.New(rand.NewPCG(1, 2))
@@ -116,7 +116,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestIDs: ids are positions or all are given, and each is there once.
+// TestIDs verifies that either all ids are positions or all are given, and that each id occurs
+// once.
 func TestIDs(t *testing.T) {
 	one := [][][]float32{{{1}}}
 	x := fill(t, 1, nil, [][][]float32{{{1}, {2}}, {{3}}, {}})
@@ -141,7 +142,7 @@ func TestIDs(t *testing.T) {
 		}
 	}
 	if x.Len() != 3 || x.Remove(0) != 1 {
-		t.Error("it has changed")
+		t.Error("the index has changed")
 	}
 	if err := x.Add(nil, one); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("positions after a removal: %v", err)
@@ -153,7 +154,7 @@ func TestIDs(t *testing.T) {
 		t.Error(err)
 	}
 	if x.Remove(0, 1, 2) != 3 || x.Add(nil, one) != nil {
-		t.Error("an empty index takes either kind of ids")
+		t.Error("an empty index does not accept either kind of ids")
 	}
 	if got, err := x.Search(context.Background(), [][]float32{{5}}, 9); err != nil || fmt.Sprint(got) != "[{0 5}]" {
 		t.Error(got, err)
@@ -168,7 +169,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestConcurrent searches while all documents are replaced: a search sees all of a call's or none.
+// TestConcurrent searches while all documents are replaced. A search sees all documents of a call
+// or none.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	const n = 50

@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/search/sparse"
 )
 
-// The vectors with the largest dot products; then the same from a file.
+// This example searches sparse vectors, then does the same with an index from a file.
 func ExampleNew() {
 	must := func(err error) {
 		if err != nil {

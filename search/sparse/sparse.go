@@ -1,6 +1,6 @@
 // Package sparse finds, among many sparse vectors, those with the largest dot products with a
-// query, as text.Embedder.EmbedSparse makes them of texts. It holds a list of the vectors that have
-// each element, with the same ids and hits as package search.
+// query. text.Embedder.EmbedSparse computes such vectors from texts. For each element, an index has
+// a list of the vectors that contain it. Ids and hits are the same as in package search.
 //
 //	index := sparse.New()
 //	err := index.Add(nil, vectors)                  // ids are 0, 1, 2, ...
@@ -35,7 +35,7 @@ type Index struct{ lists postings.Index[int] }
 // New returns an empty index.
 func New() *Index { return new(Index) }
 
-// Len returns how many vectors the index has.
+// Len returns the number of vectors in the index.
 func (x *Index) Len() int { return x.lists.Len() }
 
 // Add adds all vectors or, with an error, none. ids are their ids; if ids is nil, these are their
@@ -60,13 +60,12 @@ func (x *Index) Replace(ids []int64, vectors []Vector) error {
 	return x.lists.Replace(ids, documents)
 }
 
-// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the
-// index does not have are not an error. A call reads all ids of the index: remove many ids in one
-// call. If ids were positions, they do not change, and Add needs ids from then on, unless the index
-// is empty.
+// Remove removes all vectors with one of the ids, and returns their number. Ids that the index does
+// not have are not an error. A call reads all ids of the index: remove many ids in one call. If ids
+// were positions, they do not change, and Add needs ids from then on, unless the index is empty.
 func (x *Index) Remove(ids ...int64) int { return x.lists.Remove(ids) }
 
-// checked returns the elements of vectors other than 0.
+// checked returns the elements of vectors that are not 0, or an error.
 func checked(what string, vectors []Vector) ([][]postings.Term[int], error) {
 	all := make([][]postings.Term[int], len(vectors))
 	for i, v := range vectors {
@@ -88,7 +87,7 @@ func checked(what string, vectors []Vector) ([][]postings.Term[int], error) {
 
 // Search finds for each query the k vectors with the largest scores, the best first. It finds only
 // vectors that have an element of the query, which may have a score of 0 or less. The error is
-// context.Cause(ctx) once ctx is done, or about k or a query.
+// context.Cause(ctx) if ctx is done, or an error about k or a query.
 func (x *Index) Search(ctx context.Context, queries []Vector, k int) ([][]search.Hit, error) {
 	return x.SearchWhere(ctx, queries, k, nil)
 }
@@ -121,7 +120,7 @@ func (x *Index) SearchWhere(ctx context.Context, queries []Vector, k int, where 
 	return hits, nil
 }
 
-// kind is the format of files: an element is a varint.
+// kind is the format of files: the index of an element is a varint.
 var kind = postings.Kind[int]{
 	Name:       "AVOSPARS",
 	AppendTerm: func(b []byte, index int) []byte { return binary.AppendUvarint(b, uint64(index)) },
@@ -135,14 +134,14 @@ var kind = postings.Kind[int]{
 // leaves the previous file unchanged.
 func (x *Index) Save(name string) error { return sums.Save(name, x) }
 
-// WriteTo writes the index in the format of a file. Changes wait until it is done.
+// WriteTo writes the index in the format of a file. Changes wait until it has returned.
 func (x *Index) WriteTo(w io.Writer) (int64, error) { return x.lists.WriteTo(w, kind, nil) }
 
 // Load reads a file that Save wrote.
 func Load(name string) (*Index, error) { return sums.Load(name, Read) }
 
 // Read reads the output of WriteTo, and no byte after it. It allocates memory as data arrives, not
-// as the header claims.
+// by the sizes that the header claims.
 func Read(r io.Reader) (*Index, error) {
 	x := New()
 	if _, err := x.lists.Load(r, kind); err != nil {

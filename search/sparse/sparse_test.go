@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
-// random returns a vector of about n elements of few, some of them 0 or below.
+// random returns a vector of about n elements of a small dimension. Some values are 0 or negative.
 func random(r *rand.Rand, n int) Vector {
 	v := Vector{}
 	for i := 0; len(v) < n; i += 1 + r.IntN(9) {
@@ -27,8 +27,8 @@ func random(r *rand.Rand, n int) Vector {
 	return v
 }
 
-// best is what a search should find: the score of each vector that shares an element with the
-// query.
+// best returns the hits that a search should find: vectors that share an element with the query,
+// with their scores.
 func best(held map[int64]Vector, query Vector, k int, where func(int64) bool) []search.Hit {
 	hits := []search.Hit{}
 	for id, v := range held {
@@ -45,8 +45,8 @@ func best(held map[int64]Vector, query Vector, k int, where func(int64) bool) []
 	return hits[:min(k, len(hits))]
 }
 
-// TestSearch changes an index at random, and wants the scores of Dot, with the same bits, also from
-// its file.
+// TestSearch changes an index at random. The scores of the index, and of one read from its file,
+// must have the bits of Dot.
 func TestSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	x, held := New(), map[int64]Vector{}
@@ -120,7 +120,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestConcurrent searches while vectors are added: scores are whole.
+// TestConcurrent searches while vectors are added. Scores must include all elements of a vector.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	x := New()
@@ -168,7 +168,7 @@ func written(t testing.TB, x *Index) []byte {
 
 var few = []Vector{{{0, 1}, {7, -2.5}}, {}, {{7, 0.5}, {30521, 1}}, {{300, 1}}}
 
-// TestSaveLoad wants an error for every file that is cut or has a byte changed.
+// TestSaveLoad verifies that a file that is cut or has a changed byte is an error.
 func TestSaveLoad(t *testing.T) {
 	x := New()
 	if err := x.Add([]int64{3, 2, 1, 1}, few); err != nil {
@@ -184,7 +184,7 @@ func TestSaveLoad(t *testing.T) {
 	}
 	file := written(t, y)
 	if !bytes.Equal(file, written(t, x)) {
-		t.Error("saved again, it is another file")
+		t.Error("saved again, the file differs")
 	}
 	for i := range file {
 		changed := bytes.Clone(file)
@@ -197,13 +197,13 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
-// summed returns a file with the checksum that it should have.
+// summed returns a file with a valid checksum.
 func summed(file []byte) []byte {
 	body := file[:len(file)-4]
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, sums.Castagnoli))
 }
 
-// TestDamaged: a weight that no index has.
+// TestDamaged reads files with weights that no index has.
 func TestDamaged(t *testing.T) {
 	x := New()
 	if err := x.Add(nil, few); err != nil {

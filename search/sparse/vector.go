@@ -12,10 +12,10 @@ type Weight struct {
 	Value float32 `json:"value"`
 }
 
-// A Vector is the elements of a vector that are not 0, by their index.
+// A Vector has the elements of a vector that are not 0, in the order of their index.
 type Vector []Weight
 
-// Dot returns the inner product of two vectors: how well two texts match.
+// Dot returns the inner product of two vectors. It measures how well two texts match.
 func (v Vector) Dot(w Vector) float32 {
 	sum, j := 0.0, 0
 	for _, x := range v {
@@ -29,9 +29,9 @@ func (v Vector) Dot(w Vector) float32 {
 	return float32(sum)
 }
 
-// Largest returns the n elements with the largest absolute values, by their index; all for n = 0.
-// Of equal ones it keeps those with the lower index, and NaN counts as the largest. The result may
-// be v itself.
+// Largest returns the n elements with the largest absolute values, in the order of their index; all
+// for n = 0. Of equal values it keeps those with the lower index. NaN counts as the largest value.
+// The result may be v itself.
 func (v Vector) Largest(n int) Vector {
 	if n == 0 || len(v) <= n {
 		return v

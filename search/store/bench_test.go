@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkStore is calls on a store of 100,000 records of 384 numbers.
+// BenchmarkStore measures calls on a store of 100,000 records of 384 numbers.
 func BenchmarkStore(b *testing.B) {
 	const n, dim = 100_000, 384
 	r := rand.New(rand.NewPCG(1, 2))

@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Put adds records, and replaces those whose ids the store has: all or, with an error, none. It
-// returns the records' numbers. A call has an id once, and all of its bytes are at most 1 GiB. What
-// the records refer to is copied.
+// Put adds records, and replaces records whose ids the store has: all or, with an error, none. It
+// returns the records' numbers. An id may occur only once in a call, and the records of a call may
+// have at most 1 GiB. Put copies ids, vectors and payloads.
 func (s *Store) Put(records ...Record) (numbers []int64, err error) {
 	_, numbers, err = s.Update(nil, records)
 	return numbers, err
@@ -25,13 +25,13 @@ func (s *Store) Remove(ids ...string) (numbers []int64, err error) {
 	return numbers, err
 }
 
-// Update removes records and puts others, in one step: the parts of a new version of a document in
-// place of those of the old one. An id that is removed and put again has a new number.
+// Update removes records and puts records, in one step. It can replace the parts of a document by
+// those of a new version, for example. An id that is removed and put again gets a new number.
 func (s *Store) Update(remove []string, put []Record) (removed, numbers []int64, err error) {
 	vectors, seen, bytes := make([][]float32, len(put)), make(map[string]bool, len(put)), int64(0)
 	for i, r := range put {
 		if seen[r.ID] {
-			return nil, nil, check.Errorf(fault.ErrInput, "record %d: id %q is there twice", i, check.Short(r.ID))
+			return nil, nil, check.Errorf(fault.ErrInput, "record %d: id %q occurs twice in the call", i, check.Short(r.ID))
 		}
 		seen[r.ID], vectors[i] = true, r.Vector
 		if bytes += int64(len(r.ID)) + int64(len(r.Payload)) + 4*int64(len(r.Vector)) + 4*binary.MaxVarintLen64; bytes > mostBody {
@@ -64,7 +64,7 @@ func (s *Store) Update(remove []string, put []Record) (removed, numbers []int64,
 	return removed, s.apply(at, removed, operations, vectors), nil
 }
 
-// removals begins a body with the removal of ids, and returns their numbers.
+// removals returns a body with the removals of ids, and the numbers of these ids.
 func (s *Store) removals(ids []string) (body []byte, numbers []int64) {
 	seen := make(map[int64]bool, len(ids))
 	for _, id := range ids {
@@ -76,7 +76,7 @@ func (s *Store) removals(ids []string) (body []byte, numbers []int64) {
 	return body, numbers
 }
 
-// puts appends records to a body, and returns their operations.
+// puts appends records to a body, and also returns their operations.
 func (s *Store) puts(body []byte, removed []int64, put []Record) ([]byte, []operation) {
 	gone := make(map[int64]bool, len(removed))
 	for _, n := range removed {
@@ -98,7 +98,8 @@ func (s *Store) puts(body []byte, removed []int64, put []Record) ([]byte, []oper
 	return body, operations
 }
 
-// apply makes changes that the log has, and returns the numbers of what was put.
+// apply makes the changes of a frame in memory, and returns the numbers of the records that were
+// put.
 func (s *Store) apply(at int64, removed []int64, operations []operation, vectors [][]float32) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,12 +134,12 @@ func (s *Store) apply(at int64, removed []int64, operations []operation, vectors
 	return numbers
 }
 
-// compactFrame is about how many bytes Compact writes at a time.
+// compactFrame is the approximate number of bytes that Compact writes at a time.
 const compactFrame = 1 << 20
 
-// Compact writes a log without what was replaced or removed, next to the log, and renames it: an
-// interruption leaves the previous log. Other changes wait, and searches do not. [Store.Size] says
-// what it would save.
+// Compact writes a new log without replaced and removed records next to the log, and renames it: an
+// interruption leaves the previous log. Other changes wait; searches do not. [Store.Size] returns
+// the size that would be saved.
 func (s *Store) Compact() error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
@@ -158,7 +159,7 @@ func (s *Store) Compact() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Windows renames no file that is open, nor to the name of one.
+	// Windows can neither rename an open file nor rename a file to the name of an open one.
 	if err := s.log.file.Close(); err != nil {
 		os.Remove(name)
 		return s.fail(err)

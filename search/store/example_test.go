@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/search/store"
 )
 
-// Records survive the program; a search returns ids and payloads.
+// This example stores records and opens the folder again. A search returns ids and payloads.
 func ExampleOpen() {
 	must := func(err error) {
 		if err != nil {
@@ -49,7 +49,8 @@ func ExampleOpen() {
 	// manual#3 0.80 Bread needs time.
 }
 
-// Hybrid search: an index of the words of all payloads, whose ids are the store's numbers.
+// This example is a hybrid search, with an index of the words of all payloads. The ids of that
+// index are the store's numbers.
 func ExampleStore_All() {
 	must := func(err error) {
 		if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Hit is a record, found by a query.
+// Hit is a record that a query found.
 type Hit struct {
 	Number  int64 // of the id
 	ID      string
-	Score   float32 // as that of search.Hit
+	Score   float32 // as in search.Hit
 	Payload []byte
 }
 
@@ -33,8 +33,8 @@ func (s *Store) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit
 }
 
 // SearchWhere is Search among the records with an id for which where is true; nil is all. Several
-// goroutines call where at a time, only for vectors that score high enough. It must always return
-// the same for the same id, and must not call the store.
+// goroutines call where at a time, and only for vectors with a high enough score. It must always
+// return the same for the same id, and must not call the store.
 func (s *Store) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id string) bool) ([][]Hit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -75,15 +75,15 @@ func (s *Store) Get(id string) (Record, error) {
 	return s.get(n)
 }
 
-// GetNumber returns the record whose id has a number, such as that of a hit of another index. The
-// error matches fault.ErrAbsent if there is none.
+// GetNumber returns the record whose id has a number. Such a number may be the id of a hit in
+// another index. The error matches fault.ErrAbsent if there is none.
 func (s *Store) GetNumber(number int64) (Record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.get(number)
 }
 
-// get is GetNumber under the lock.
+// get does the work of GetNumber. The caller holds the lock mu.
 func (s *Store) get(number int64) (Record, error) {
 	if err := s.readable(); err != nil {
 		return Record{}, err
@@ -97,8 +97,8 @@ func (s *Store) get(number int64) (Record, error) {
 	return r, err
 }
 
-// All yields all records in the order of their numbers, or an error and nothing more. Records that
-// are put while it runs may be missing.
+// All yields all records in the order of their numbers. It ends after an error. Records that are
+// put while it runs may be missing.
 func (s *Store) All() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		s.mu.RLock()

@@ -51,8 +51,9 @@ import (
 //	1 byte         2, a removal
 //	varint         the number
 //
-// A frame that fails its checks ends the log if no frame that passes them follows anywhere. Salt
-// and place keep payloads, which others may choose, from looking like frames.
+// A frame that fails its checks is the end of the log if no valid frame follows anywhere. Otherwise
+// the log is damaged. Because of the salt and the place in checksums, payloads, which strangers may
+// choose, cannot look like frames.
 
 const (
 	magic      = "AVOSTORE"
@@ -64,7 +65,7 @@ const (
 	opRemove = 2
 )
 
-// mostBody is the largest body.
+// mostBody is the largest size of a body in bytes.
 const mostBody = 1 << 30
 
 // header is the beginning of a log.
@@ -93,7 +94,7 @@ type log struct {
 	size  int64 // the end of the last whole frame
 }
 
-// createLog makes a log without records, by a temporary file.
+// createLog creates a log without records: it writes a temporary file and renames it.
 func createLog(path string, h header) error {
 	name, err := writeLog(path, h, func(*log) error { return nil })
 	if err != nil {
@@ -106,7 +107,7 @@ func createLog(path string, h header) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// writeLog makes a log with a new salt next to path, and returns its name.
+// writeLog creates a log with a new salt in a temporary file next to path, and returns its name.
 func writeLog(path string, h header, write func(l *log) error) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -134,7 +135,7 @@ func writeLog(path string, h header, write func(l *log) error) (name string, err
 	return f.Name(), f.Sync()
 }
 
-// openLog opens a log, of which nothing has been read.
+// openLog opens a log without reading it.
 func openLog(path string) (*log, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -150,7 +151,7 @@ func openLog(path string) (*log, error) {
 	return &log{file: f}, nil
 }
 
-// readHeader reads the beginning.
+// readHeader reads the header of the log.
 func (l *log) readHeader() (header, error) {
 	r := sums.NewReader(l.file)
 	var b [headerSize]byte
@@ -158,7 +159,7 @@ func (l *log) readHeader() (header, error) {
 		return header{}, err
 	}
 	if string(b[:8]) != magic {
-		return header{}, check.Errorf(fault.ErrFormat, "it begins with %q, want %q", b[:8], magic)
+		return header{}, check.Errorf(fault.ErrFormat, "the file begins with %q, want %q", b[:8], magic)
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
 		return header{}, check.Errorf(fault.ErrFormat, "version %d, want %d", v, version)
@@ -173,14 +174,14 @@ func (l *log) readHeader() (header, error) {
 	h := header{dim: int(binary.LittleEndian.Uint32(b[12:])), next: int64(binary.LittleEndian.Uint64(b[24:])), fingerprint: string(name)}
 	copy(h.salt[:], b[16:])
 	if h.next < 0 {
-		return header{}, check.Errorf(fault.ErrFormat, "a next number of %d", h.next)
+		return header{}, check.Errorf(fault.ErrFormat, "next number %d, want at least 0", h.next)
 	}
 	l.head, l.begin = h, headerSize+len(name)+4
 	l.size = int64(l.begin)
 	return h, nil
 }
 
-// sameFingerprint compares that of a log with the one that the caller states.
+// sameFingerprint returns an error unless the fingerprint of a log matches the caller's.
 func sameFingerprint(h header, now string) error {
 	if now == search.AnyFingerprint {
 		return nil
@@ -191,7 +192,7 @@ func sameFingerprint(h header, now string) error {
 	return nil
 }
 
-// sum is the checksum of a part of the frame at a place.
+// sum returns the checksum of a part of the frame at a place.
 func (l *log) sum(at int64, part []byte) uint32 {
 	var b [16]byte
 	copy(b[:], l.head.salt[:])
@@ -199,8 +200,8 @@ func (l *log) sum(at int64, part []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:], sums.Castagnoli), sums.Castagnoli, part)
 }
 
-// append writes a frame to the end, and returns where its body begins. With an error the log is as
-// before, unless broken is true.
+// append writes a frame to the end, and returns the place where its body begins. After an error the
+// log is unchanged, unless broken is true.
 func (l *log) append(body []byte, sync bool) (at int64, broken bool, err error) {
 	frame := binary.LittleEndian.AppendUint32(make([]byte, 0, frameSize+len(body)), uint32(len(body)))
 	frame = binary.LittleEndian.AppendUint32(frame, l.sum(l.size, frame[:4]))
@@ -208,7 +209,7 @@ func (l *log) append(body []byte, sync bool) (at int64, broken bool, err error) 
 	_, err = l.file.WriteAt(append(frame, body...), l.size)
 	if err == nil && sync {
 		err = l.file.Sync()
-		broken = err != nil // what the disk has is not known
+		broken = err != nil // the state of the disk is unknown
 	}
 	if err != nil {
 		return 0, l.file.Truncate(l.size) != nil || broken, err
@@ -218,8 +219,8 @@ func (l *log) append(body []byte, sync bool) (at int64, broken bool, err error) 
 	return at, false, nil
 }
 
-// readFrames hands each frame's body to do, with the place where the body begins, and cuts off an
-// unfinished frame at the end, whose size it returns.
+// readFrames calls do for each frame, with the body and the place where it begins. It cuts off an
+// unfinished frame at the end, and returns its size.
 func (l *log) readFrames(do func(at int64, body []byte) error) (cut int64, err error) {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -258,7 +259,7 @@ func (l *log) frame(r io.Reader, at, end int64, memory []byte) (body []byte, who
 		return memory, false, nil
 	}
 	if int64(cap(memory)) < n {
-		memory = make([]byte, n) // the file has as many bytes
+		memory = make([]byte, n) // the file has at least n bytes
 	}
 	memory = memory[:n]
 	if _, err := io.ReadFull(r, memory); err != nil {
@@ -267,9 +268,9 @@ func (l *log) frame(r io.Reader, at, end int64, memory []byte) (body []byte, who
 	return memory, l.sum(at, memory) == binary.LittleEndian.Uint32(h[8:]), nil
 }
 
-// torn cuts the log off after the last whole frame, if no other frame follows. Frames that were
-// written do not overlap: headers whose bodies fail and together claim more than the rest of the
-// file are an error, which bounds what is read.
+// torn cuts the log off after the last valid frame, if no valid frame follows later. Valid headers
+// that together claim more than the rest of the file are an error, since written frames do not
+// overlap. This limits the number of bytes that torn reads.
 func (l *log) torn(end int64) (cut int64, err error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(l.file, l.size+1, end-l.size-1), 1<<20)
 	left := end - l.size
@@ -286,7 +287,7 @@ func (l *log) torn(end int64) (cut int64, err error) {
 			if _, whole, err := l.frame(io.NewSectionReader(l.file, at, end-at), at, end, nil); err != nil {
 				return 0, err
 			} else if whole {
-				return 0, check.Errorf(fault.ErrFormat, "damaged at byte %d; what follows at byte %d is whole", l.size, at)
+				return 0, check.Errorf(fault.ErrFormat, "damaged at byte %d; a valid frame follows at byte %d", l.size, at)
 			}
 		}
 		if _, err := r.Discard(1); err != nil {
@@ -299,7 +300,7 @@ func (l *log) torn(end int64) (cut int64, err error) {
 	return end - l.size, nil
 }
 
-// operation is one of a frame.
+// operation is an operation of a frame.
 type operation struct {
 	remove bool
 	number int64
@@ -307,7 +308,7 @@ type operation struct {
 	place  place // within the body
 }
 
-// appendPut appends a record to a body, and sets the operation that it is.
+// appendPut appends a record to a body, and also returns its operation.
 func appendPut(b []byte, number int64, id string, payload, vector []byte) ([]byte, operation) {
 	begin := len(b)
 	b = binary.AppendUvarint(append(b, opPut), uint64(number))
@@ -323,9 +324,9 @@ func appendRemove(b []byte, number int64) []byte {
 	return binary.AppendUvarint(append(b, opRemove), uint64(number))
 }
 
-// operations hands the operations of a body to do.
+// operations calls do for each operation of a body.
 func operations(body []byte, dim int, do func(op operation) error) error {
-	damaged := check.Errorf(fault.ErrFormat, "an operation that cannot be")
+	damaged := check.Errorf(fault.ErrFormat, "an invalid operation")
 	at := 0
 	number := func(most uint64) (int, bool) {
 		n, size := binary.Uvarint(body[at:])
@@ -379,7 +380,7 @@ func (l *log) raw(p place, dim int) (payload, vector []byte, err error) {
 	return b[:p.payload:p.payload], b[p.payload:], nil
 }
 
-// record reads a record without its number.
+// record reads a record. It does not set the number.
 func (l *log) record(p place, dim int) (Record, error) {
 	payload, vector, err := l.raw(p, dim)
 	if err != nil {
@@ -392,7 +393,7 @@ func (l *log) record(p place, dim int) (Record, error) {
 	return Record{ID: p.id, Vector: v, Payload: payload}, nil
 }
 
-// removeTemporary removes what a compaction that was interrupted has left.
+// removeTemporary removes files that an interrupted compaction left.
 func removeTemporary(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -408,8 +409,8 @@ func removeTemporary(dir string) error {
 	return nil
 }
 
-// syncFolder brings names that were given or taken to the disk, where systems and file systems
-// offer that.
+// syncFolder writes new and removed names of a folder to the disk, if the system and the file
+// system support that.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

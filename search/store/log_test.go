@@ -19,14 +19,14 @@ import (
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
-// history is a log with its length and contents after each call.
+// history is a log, with its length and contents after each call.
 type history struct {
 	file   []byte
 	ends   []int
 	states []map[string]string
 }
 
-// record makes a short history.
+// record returns a short history.
 func record(t testing.TB) history {
 	dir := t.TempDir()
 	s := open(t, dir, 2, Options{})
@@ -69,7 +69,7 @@ func reopen(t testing.TB, file []byte) (*Store, map[string]string, error) {
 	return s, content(t, s), nil
 }
 
-// whole returns how many calls are whole in so many bytes.
+// whole returns the number of calls that are complete in the first n bytes.
 func (h *history) whole(n int) int {
 	calls := -1
 	for _, end := range h.ends {
@@ -80,8 +80,8 @@ func (h *history) whole(n int) int {
 	return calls
 }
 
-// TestTorn cuts a log at every byte, also with zeros or other bytes in place of what is missing:
-// the calls that are whole are there, and changes go on.
+// TestTorn cuts a log at every byte, or overwrites the rest with zeros or other bytes. The store
+// has all complete calls, and accepts changes.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	h := record(t)
@@ -118,8 +118,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestDamaged changes every byte: only damage of the last call can look as if it had not been
-// finished.
+// TestDamaged changes every byte. Only damage of the last call may be taken for an unfinished call.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	h := record(t)
@@ -136,7 +135,7 @@ func TestDamaged(t *testing.T) {
 			t.Fatalf("byte %d of the last call: %v, %v", i, err, got)
 		}
 	}
-	// A call is missing, or is there twice.
+	// A call is missing, or occurs twice.
 	first, second := h.file[h.ends[0]:h.ends[1]], h.file[h.ends[1]:]
 	for name, file := range map[string][]byte{
 		"missing": append(bytes.Clone(h.file[:h.ends[0]]), second...),
@@ -148,7 +147,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestFrames: operations that no store writes, with the right checksums.
+// TestFrames reads operations that no store writes, with valid checksums.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	h := record(t)
@@ -196,7 +195,8 @@ func frameOf(l *log, body []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, l.sum(l.size, body)), body...)
 }
 
-// TestOverlapping: headers that claim the same bytes cannot be the rest of what a store wrote.
+// TestOverlapping verifies that headers which claim the same bytes are an error, since no store
+// writes them.
 func TestOverlapping(t *testing.T) {
 	t.Parallel()
 	h := record(t)
@@ -214,8 +214,8 @@ func TestOverlapping(t *testing.T) {
 	}
 }
 
-// TestPayloadOfFrames: a payload that is a copy of the log does not look like calls that follow
-// damage.
+// TestPayloadOfFrames verifies that a payload with a copy of the log is not taken for calls after a
+// damaged one.
 func TestPayloadOfFrames(t *testing.T) {
 	h := record(t)
 	s, before, err := reopen(t, h.file)
@@ -233,7 +233,7 @@ func TestPayloadOfFrames(t *testing.T) {
 	if _, got, err := reopen(t, file[:len(file)-1]); err != nil || !maps.Equal(got, before) {
 		t.Errorf("%v, %v", err, got)
 	}
-	// A frame for its place, without the salt, which is not known to those who write payloads.
+	// A frame for its place, but without the salt, which authors of payloads do not know.
 	op, _ := appendPut(nil, 2, "frame", nil, nil)
 	l := &log{size: int64(len(h.file) + frameSize + len(op))}
 	s, _, err = reopen(t, h.file)
@@ -253,7 +253,7 @@ func TestPayloadOfFrames(t *testing.T) {
 	}
 }
 
-// TestChangedLater: a record whose bytes change while the store is open is an error.
+// TestChangedLater verifies that a record whose bytes change while the store is open is an error.
 func TestChangedLater(t *testing.T) {
 	s, _, err := reopen(t, record(t).file)
 	if err != nil {
@@ -277,7 +277,7 @@ func TestChangedLater(t *testing.T) {
 	}
 }
 
-// TestInterrupted: what a compaction has left is removed.
+// TestInterrupted verifies that Open removes the file of an interrupted compaction.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{logName + ".1.tmp", "mine"} {
@@ -291,8 +291,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKilled ends a process while it changes records: all calls that returned are there. Meanwhile
-// no other process opens the folder.
+// TestKilled ends a process while it changes records. The changes of all calls that returned must
+// exist afterwards. No other process can open the folder before.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("AVOFORMER_TEST_STORE"); dir != "" {
 		s := open(t, dir, 64, Options{})
@@ -353,7 +353,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// mended returns a log with the checksums that it should have, as far as its lengths make sense.
+// mended returns a log with valid checksums, as far as its lengths are valid.
 func mended(file []byte) []byte {
 	if len(file) < headerSize {
 		return file
@@ -376,8 +376,8 @@ func mended(file []byte) []byte {
 	return file
 }
 
-// FuzzOpen opens any log, with right checksums or those that it has: it is refused, or every record
-// can be read and found again.
+// FuzzOpen opens any log, with its own checksums or valid ones. Open returns an error, or every
+// record can be read and found.
 func FuzzOpen(f *testing.F) {
 	h := record(f)
 	f.Add(h.file, false)
@@ -400,14 +400,14 @@ func FuzzOpen(f *testing.F) {
 		s.Close()
 		again := open(t, s.dir, 2, Options{})
 		if again.Cut() != 0 || !maps.Equal(content(t, again), got) {
-			t.Fatal("another store after compaction")
+			t.Fatal("the store differs after compaction")
 		}
 		again.Close()
 	})
 }
 
-// FuzzDamage overwrites a part of a log and cuts it: the store is refused, or has what it had after
-// one of the calls.
+// FuzzDamage overwrites a part of a log and cuts it. Open returns an error, or the store has its
+// contents after one of the calls.
 func FuzzDamage(f *testing.F) {
 	h := record(f)
 	f.Add(60, []byte{1, 2, 3}, 0)

@@ -18,17 +18,18 @@ import (
 
 // Options say how to open a folder.
 type Options struct {
-	// Index says how to hold and search vectors; the precision may be another one at each opening.
-	// Its Fingerprint is that of the model of all vectors, which a new folder keeps: for an
-	// existing one it must match, or be search.AnyFingerprint.
+	// Index has the options for storing and searching vectors. The precision may change whenever
+	// the folder is opened. Index.Fingerprint is the fingerprint of the model of all vectors. A new
+	// folder stores it; for an existing folder it must match the stored one, or be
+	// search.AnyFingerprint.
 	Index search.Options
-	// Sync has each change on the disk before the call returns.
+	// Sync makes each call wait until its changes are on the disk.
 	Sync bool
 }
 
-// A Record is what a Store keeps under an id.
+// A Record is an entry of a Store.
 type Record struct {
-	Number  int64 // that of the id; Put ignores it
+	Number  int64 // number of the id; Put ignores it
 	ID      string
 	Vector  []float32
 	Payload []byte
@@ -43,12 +44,12 @@ type Store struct {
 
 	changes sync.Mutex // one change at a time; it is locked before mu
 	next    int64      // the number of the next new id
-	failed  error      // what ended all changes
+	failed  error      // the error after which no change is possible
 
 	mu      sync.RWMutex
 	log     *log
 	closed  bool
-	live    int64 // bytes of operations that count
+	live    int64 // bytes of the operations that put the present records
 	index   *search.Index
 	numbers map[string]int64
 	places  map[int64]place // by number
@@ -57,7 +58,7 @@ type Store struct {
 // place is the position of a record in the log.
 type place struct {
 	id      string
-	at      int64  // where the payload begins; the vector follows
+	at      int64  // place of the payload; the vector follows
 	payload uint32 // its length
 	sum     uint32 // of payload and vector
 	size    uint32 // of the operation
@@ -69,9 +70,9 @@ const (
 	lockName = "lock"
 )
 
-// Open opens a folder, and makes it if it does not exist. Vectors have dim numbers. The caller must
-// call Close. The error matches fault.ErrLocked if the folder is open already, fault.ErrFormat if
-// its log is damaged, and fault.ErrOtherResults if its fingerprint is another one.
+// Open opens a folder, and creates it if it does not exist. Vectors have dim numbers. The caller
+// must call Close. The error matches fault.ErrLocked if the folder is already open, fault.ErrFormat
+// if its log is damaged, and fault.ErrOtherResults if its fingerprint differs.
 func Open(dir string, dim int, o Options) (*Store, error) {
 	index, err := search.New(dim, o.Index)
 	if err != nil {
@@ -111,12 +112,12 @@ func (s *Store) open(fingerprint string) error {
 	path := filepath.Join(s.dir, logName)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fingerprint == search.AnyFingerprint {
-			return check.Option("Fingerprint", fingerprint, "want that of the model: the folder is new")
+			return check.Option("Fingerprint", fingerprint, "want the model's fingerprint, because the folder is new")
 		}
 		if err := createLog(path, header{dim: s.index.Dim(), fingerprint: fingerprint}); err != nil {
 			return err
 		}
-		if err := syncFolder(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) { // it may not be readable
+		if err := syncFolder(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) { // the parent folder may not be readable
 			return err
 		}
 	}
@@ -150,13 +151,13 @@ func (s *Store) read(fingerprint string) error {
 	return s.load()
 }
 
-// replay takes an operation of the log, except its vector.
+// replay applies an operation of the log to numbers and places. load reads the vectors.
 func (s *Store) replay(at int64, op operation) error {
 	number, known := s.numbers[op.id]
 	old, there := s.places[op.number]
 	switch {
 	case op.remove && !there:
-		return check.Errorf(fault.ErrFormat, "byte %d: number %d is removed, which is not there", at, op.number)
+		return check.Errorf(fault.ErrFormat, "byte %d: number %d is removed, but has no record", at, op.number)
 	case op.remove:
 		s.forget(op.number, old)
 	case known && number != op.number || !known && op.number < s.next:
@@ -168,7 +169,7 @@ func (s *Store) replay(at int64, op operation) error {
 	return nil
 }
 
-// keep notes where a record is. The frame's body begins at at.
+// keep stores the place of a record whose frame's body begins at at.
 func (s *Store) keep(op operation, at int64) {
 	if old, ok := s.places[op.number]; ok {
 		s.live -= int64(old.size)
@@ -185,7 +186,7 @@ func (s *Store) forget(number int64, p place) {
 	s.live -= int64(p.size)
 }
 
-// load fills the index with the vectors that are left.
+// load adds the vectors of all records to the index.
 func (s *Store) load() error {
 	numbers := s.sorted()
 	slices.SortFunc(numbers, func(a, b int64) int { return cmp.Compare(s.places[a].at, s.places[b].at) })
@@ -211,28 +212,28 @@ func (s *Store) sorted() []int64 {
 	return slices.Sorted(maps.Keys(s.places))
 }
 
-// Len returns how many records there are.
+// Len returns the number of records.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.places)
 }
 
-// Dim returns how many numbers a vector has.
+// Dim returns the number of numbers in a vector.
 func (s *Store) Dim() int { return s.index.Dim() }
 
 // Cut returns the size in bytes of an unfinished change that Open cut off, usually 0.
 func (s *Store) Cut() int64 { return s.cut }
 
-// Size returns the size of the log in bytes, and about how many of them Compact would keep. It
-// waits for a change in progress.
+// Size returns the size of the log in bytes, and the approximate size that it would have after
+// Compact. It waits for a change in progress.
 func (s *Store) Size() (log, kept int64) {
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	return s.log.size, s.live + int64(s.log.begin)
 }
 
-// Sync has all changes on the disk when it returns.
+// Sync writes all changes to the disk.
 func (s *Store) Sync() error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
@@ -250,7 +251,7 @@ func (s *Store) usable() error {
 	return s.failed
 }
 
-// fail ends all further changes with an error, since what the file has is not known.
+// fail makes all further changes return an error, because the state of the file is unknown.
 func (s *Store) fail(err error) error {
 	if err != nil && s.failed == nil {
 		s.failed = err
@@ -258,8 +259,8 @@ func (s *Store) fail(err error) error {
 	return err
 }
 
-// Close waits for calls in progress, brings all changes to the disk, and releases the folder. All
-// later calls fail with os.ErrClosed; Close itself may be called again.
+// Close waits for calls in progress, writes all changes to the disk, and releases the folder. All
+// later calls return os.ErrClosed, except Close, which may be called again.
 func (s *Store) Close() error {
 	s.changes.Lock()
 	defer s.changes.Unlock()

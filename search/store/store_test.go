@@ -49,8 +49,8 @@ func content(t testing.TB, s *Store) map[string]string {
 	return held
 }
 
-// TestChanges changes a store at random, compacts it and opens it again, and wants the records and
-// hits that should be there. Integers with a largest of 127 make scores exact in every precision.
+// TestChanges changes a store at random, compacts it and opens it again, and verifies its records
+// and hits. Integers with a largest of 127 have exact scores in every precision.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	const dim = 3
@@ -189,7 +189,7 @@ func TestErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if !maps.Equal(content(t, s), before) {
-		t.Error("an error changed it")
+		t.Error("a call with an error changed the store")
 	}
 	if _, err := Open(dir, 2, Options{}); !errors.Is(err, fault.ErrLocked) {
 		t.Errorf("opened twice: %v", err)
@@ -220,7 +220,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("dim 0: %v", err)
 	}
 	if !maps.Equal(content(t, open(t, dir, 2, Options{})), before) {
-		t.Error("it is another store")
+		t.Error("the store has changed")
 	}
 }
 
@@ -247,7 +247,8 @@ func TestFingerprint(t *testing.T) {
 	open(t, dir, 1, of("0-f32-1")).Close()
 }
 
-// TestNumbers: no id gets a number that another one had, also not after the log has forgotten it.
+// TestNumbers verifies that no id gets a number that another id had, even after compaction removed
+// that from the log.
 func TestNumbers(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1, Options{})
@@ -275,8 +276,8 @@ func TestNumbers(t *testing.T) {
 	put("b", 3)
 }
 
-// TestFailed: after a write that failed, the store has what it had, and takes no more changes if it
-// cannot take the write back.
+// TestFailed verifies that a failed write leaves the store unchanged, and that the store accepts no
+// more changes if it cannot undo the write.
 func TestFailed(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1, Options{})
@@ -297,7 +298,7 @@ func TestFailed(t *testing.T) {
 		}
 	}
 	if err := s.Sync(); err == nil {
-		t.Error("synchronised")
+		t.Error("Sync succeeded after a failed write")
 	}
 	s.Close()
 	if got := content(t, open(t, dir, 1, Options{})); len(got) != 1 {
@@ -305,7 +306,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestConcurrent searches while records are put, removed and compacted: a search sees all changes
+// TestConcurrent searches while records are put, removed and compacted. A search sees all changes
 // of a call or none.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package best keeps the best of many scores, among those that a search may find.
+// Package best collects the best of many scores, among the candidates that pass a sieve.
 package best
 
 import (
@@ -16,7 +16,7 @@ type Candidate struct {
 
 // Compare orders candidates, the better first: by score, then id, then position. No two are equal.
 func (a Candidate) Compare(b Candidate) int {
-	if a.Score != b.Score { // no NaN gets here
+	if a.Score != b.Score { // scores are never NaN
 		return cmp.Compare(b.Score, a.Score)
 	}
 	if a.ID != b.ID {
@@ -25,7 +25,7 @@ func (a Candidate) Compare(b Candidate) int {
 	return cmp.Compare(a.At, b.At)
 }
 
-// Heap is the best k candidates, with the worst of them at its root.
+// Heap has the best k candidates, with the worst of them at its root.
 type Heap struct {
 	k     int
 	floor float32 // scores below it are not kept
@@ -35,8 +35,8 @@ type Heap struct {
 // Reset makes the heap empty, for k candidates.
 func (t *Heap) Reset(k int) { t.k, t.floor, t.heap = k, float32(math.Inf(-1)), t.heap[:0] }
 
-// Take offers the scores of vectors from position at on that pass a sieve. ids are theirs, nil
-// where these are the positions.
+// Take offers the scores of the vectors from position at on. ids has their ids, or is nil if ids
+// are positions.
 func (t *Heap) Take(scores []float32, at int, ids []int64, by *Sieve) {
 	if len(t.heap) == t.k && !reaches(scores, t.floor) {
 		return
@@ -52,7 +52,8 @@ func (t *Heap) Take(scores []float32, at int, ids []int64, by *Sieve) {
 	}
 }
 
-// reaches reports whether any of the scores is at least floor: four at a time, as most are below.
+// reaches reports whether any of the scores is at least floor. It compares four at a time, because
+// most scores are below.
 func reaches(scores []float32, floor float32) bool {
 	for ; len(scores) >= 4; scores = scores[4:] {
 		if scores[0] >= floor || scores[1] >= floor || scores[2] >= floor || scores[3] >= floor {
@@ -67,7 +68,7 @@ func reaches(scores []float32, floor float32) bool {
 	return false
 }
 
-// Offer takes a candidate that passes a sieve, if it is among the best.
+// Offer adds a candidate if it passes a sieve and is among the best.
 func (t *Heap) Offer(c Candidate, by *Sieve) {
 	if !(c.Score >= t.floor) || !by.passes(c.At, c.ID) {
 		return

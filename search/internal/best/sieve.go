@@ -1,14 +1,14 @@
 package best
 
-// Marks are a bit for each position, set for what was removed; those past the end are not set. They
-// are replaced rather than changed: searches read them.
+// Marks have a bit for each position, which is set if the position was removed. Positions past the
+// end were not removed. Marks are never changed, only replaced, because searches read them.
 type Marks []uint64
 
 // Has reports whether position i was removed.
 func (m Marks) Has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 }
 
-// Removed returns m with a mark for each of the first count positions whose id is one of ids, and
-// how many it adds.
+// Removed returns a copy of m that also marks those of the first count positions whose id is one of
+// ids, and the number of positions that it adds.
 func (m Marks) Removed(count int, id func(i int) int64, ids []int64) (Marks, int) {
 	wanted := func(id int64) bool { return id == ids[0] }
 	if len(ids) != 1 {
@@ -30,7 +30,7 @@ func (m Marks) Removed(count int, id func(i int) int64, ids []int64) (Marks, int
 	return marks, n
 }
 
-// Sieve decides what a search may find.
+// Sieve has the conditions that a search's hits must meet.
 type Sieve struct {
 	Removed Marks
 	Where   func(id int64) bool // nil: all

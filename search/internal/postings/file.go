@@ -30,16 +30,16 @@ import (
 
 const version = 1
 
-// Kind is how a kind of index writes its files.
+// Kind describes the files of a kind of index.
 type Kind[K cmp.Ordered] struct {
 	Name       string // of 8 bytes
 	AppendTerm func(b []byte, term K) []byte
 	ReadTerm   func(r *Reader) (K, error)
 	Integers   bool // weights are positive integers, written as varints
-	Parameters int  // their size in bytes
+	Parameters int  // size of the parameters in bytes
 }
 
-// WriteTo writes the index without what was removed. Changes wait until it is done.
+// WriteTo writes the index without removed documents. Changes wait until it has returned.
 func (x *Index[K]) WriteTo(w io.Writer, kind Kind[K], parameters []byte) (int64, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -91,7 +91,7 @@ type Reader struct {
 	fixed [17]byte
 }
 
-// few reads n bytes into memory that the next call overwrites.
+// few reads n bytes, at most 17, to memory that the next call overwrites.
 func (r *Reader) few(n int) ([]byte, error) { return r.fixed[:n], r.Read(r.fixed[:n]) }
 
 // Uvarint reads an unsigned varint of at least least and at most most.
@@ -110,11 +110,11 @@ func (r *Reader) Uvarint(least, most uint64) (uint64, error) {
 			return x, nil
 		}
 	}
-	return 0, check.Errorf(fault.ErrFormat, "a number of %d, want %d to %d", x, least, most)
+	return 0, check.Errorf(fault.ErrFormat, "number %d, want %d to %d", x, least, most)
 }
 
-// Load sets an empty index to what WriteTo has written, and returns the parameters. With an error
-// the index is of no use.
+// Load reads the output of WriteTo into an empty index, and returns the parameters. The index must
+// not be used after an error.
 func (x *Index[K]) Load(from io.Reader, kind Kind[K]) (parameters []byte, err error) {
 	r := &Reader{Reader: sums.NewReader(from)}
 	h, err := r.few(12)
@@ -122,7 +122,7 @@ func (x *Index[K]) Load(from io.Reader, kind Kind[K]) (parameters []byte, err er
 		return nil, err
 	}
 	if string(h[:8]) != kind.Name {
-		return nil, check.Errorf(fault.ErrFormat, "it begins with %q, want %q", h[:8], kind.Name)
+		return nil, check.Errorf(fault.ErrFormat, "the file begins with %q, want %q", h[:8], kind.Name)
 	}
 	if v := binary.LittleEndian.Uint32(h[8:]); v != version {
 		return nil, check.Errorf(fault.ErrFormat, "version %d, want %d", v, version)
@@ -135,7 +135,7 @@ func (x *Index[K]) Load(from io.Reader, kind Kind[K]) (parameters []byte, err er
 	}
 	count, terms, ids := binary.LittleEndian.Uint64(h), binary.LittleEndian.Uint64(h[8:]), h[16]
 	if count > most || ids > 1 || ids == 1 && count == 0 {
-		return nil, check.Errorf(fault.ErrFormat, "a header of %x", h)
+		return nil, check.Errorf(fault.ErrFormat, "invalid header %x", h)
 	}
 	for range uint64(ids) * count {
 		if h, err = r.few(8); err != nil {
@@ -157,7 +157,7 @@ func (x *Index[K]) Load(from io.Reader, kind Kind[K]) (parameters []byte, err er
 	return parameters, r.End()
 }
 
-// loadLists reads the lists. left has how many terms each document has.
+// loadLists reads the lists. left has the number of terms of each document.
 func (x *parts[K]) loadLists(r *Reader, kind Kind[K], left []uint32, terms uint64) error {
 	x.lists, x.count, x.sizes = map[K][]Posting{}, len(left), make([]float32, len(left))
 	var before K
@@ -186,7 +186,7 @@ func (x *parts[K]) loadLists(r *Reader, kind Kind[K], left []uint32, terms uint6
 	return nil
 }
 
-// loadList reads a list.
+// loadList reads one list, and subtracts its postings from left.
 func (x *parts[K]) loadList(r *Reader, integers bool, left []uint32) ([]Posting, error) {
 	n, err := r.Uvarint(1, uint64(len(left)))
 	if err != nil {
@@ -204,9 +204,9 @@ func (x *parts[K]) loadList(r *Reader, integers bool, left []uint32) ([]Posting,
 		}
 		at := next + int(step)
 		if at >= len(left) {
-			return nil, check.Errorf(fault.ErrFormat, "a term of document %d", at)
+			return nil, check.Errorf(fault.ErrFormat, "a term of document %d, want at most document %d", at, len(left)-1)
 		}
-		left[at]-- // below 0 it is not 0 at the end
+		left[at]-- // wraps around below 0, which loadLists detects
 		next = at + 1
 		x.sizes[at] += weight
 		list = append(list, Posting{uint32(at), weight})
@@ -225,10 +225,10 @@ func readWeight(r *Reader, integers bool) (float32, error) {
 	}
 	w := math.Float32frombits(binary.LittleEndian.Uint32(b))
 	if w == 0 || !(w <= math.MaxFloat32 && w >= -math.MaxFloat32) {
-		return 0, check.Errorf(fault.ErrFormat, "a weight of %g", w)
+		return 0, check.Errorf(fault.ErrFormat, "weight %g, want a finite number other than 0", w)
 	}
 	return w, nil
 }
 
-// MostInteger is the largest weight that is an integer: float32 has all integers up to it.
+// MostInteger is the largest integer weight: float32 represents all integers up to it exactly.
 const MostInteger = 1 << 24

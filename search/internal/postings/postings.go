@@ -1,4 +1,4 @@
-// Package postings has the lists of documents by term that packages bm25 and sparse score.
+// Package postings has lists of documents by term, for packages bm25 and sparse.
 package postings
 
 import (
@@ -24,7 +24,7 @@ type Posting struct {
 	Weight float32
 }
 
-// most is how many documents an index can hold.
+// most is the largest number of documents of an index.
 const most = 1<<31 - 1
 
 // Index has a list of postings for each term. It is safe for concurrent use.
@@ -33,8 +33,8 @@ type Index[K cmp.Ordered] struct {
 	parts[K]
 }
 
-// parts are replaced together when removed documents are dropped. Slices only grow: a search reads
-// what was there when it began.
+// parts are replaced together when an index drops removed documents. Slices only grow, so that a
+// search reads what they contained when it began.
 type parts[K cmp.Ordered] struct {
 	count   int     // of all documents, removed ones included
 	ids     []int64 // empty where ids are positions
@@ -45,7 +45,7 @@ type parts[K cmp.Ordered] struct {
 	gone    int
 }
 
-// Len returns how many documents the index has.
+// Len returns the number of documents in the index.
 func (x *Index[K]) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -70,7 +70,7 @@ func (x *Index[K]) Add(ids []int64, documents [][]Term[K]) error {
 	return nil
 }
 
-// Replace removes the documents with any of the ids, and adds others with these ids.
+// Replace removes the documents with any of the ids, and adds new ones with these ids.
 func (x *Index[K]) Replace(ids []int64, documents [][]Term[K]) error {
 	if len(ids) != len(documents) {
 		return check.Errorf(fault.ErrInput, "%d ids for %d documents", len(ids), len(documents))
@@ -89,14 +89,14 @@ func (x *Index[K]) Replace(ids []int64, documents [][]Term[K]) error {
 	return nil
 }
 
-// Remove removes all documents with any of the ids, and returns how many there were.
+// Remove removes all documents with any of the ids, and returns their number.
 func (x *Index[K]) Remove(ids []int64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.remove(ids)
 }
 
-// room returns an error unless the index can have n more documents.
+// room returns an error unless n more documents fit into the index.
 func (x *parts[K]) room(n int) error {
 	if n > most-x.count {
 		return check.Errorf(fault.ErrInput, "%d documents and %d more, want at most %d", x.count, n, most)
@@ -121,14 +121,14 @@ func (x *parts[K]) add(ids []int64, documents [][]Term[K]) {
 	}
 }
 
-// name gives documents whose ids are positions these ids.
+// name stores positions as ids, if documents had no others.
 func (x *parts[K]) name() {
 	for i := len(x.ids); i < x.count; i++ {
 		x.ids = append(x.ids, int64(i))
 	}
 }
 
-// id is that of the document at a position.
+// id returns the id of the document at a position.
 func (x *parts[K]) id(i int) int64 {
 	if len(x.ids) == 0 {
 		return int64(i)
@@ -154,7 +154,7 @@ func (x *parts[K]) remove(ids []int64) int {
 	return n
 }
 
-// kept returns the parts without what was removed, in new memory.
+// kept returns a copy of the parts without removed documents.
 func (x *parts[K]) kept() parts[K] {
 	y := parts[K]{count: x.count - x.gone, lists: map[K][]Posting{}}
 	to := make([]uint32, x.count)
@@ -185,7 +185,7 @@ func (x *parts[K]) kept() parts[K] {
 	return y
 }
 
-// Live returns how many documents of a list were not removed.
+// Live returns the number of documents in a list that were not removed.
 func Live(list []Posting, removed best.Marks) int {
 	if removed == nil {
 		return len(list)
@@ -204,7 +204,7 @@ func (x *parts[K]) keys() []K {
 	return slices.Sorted(maps.Keys(x.lists))
 }
 
-// terms returns how many terms each document has.
+// terms returns the number of terms of each document.
 func (x *parts[K]) terms() []uint32 {
 	n := make([]uint32, x.count)
 	for _, list := range x.lists {

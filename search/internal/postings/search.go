@@ -9,9 +9,9 @@ import (
 	"github.com/avoformer/avoformer/search/internal/best"
 )
 
-// View is what an index had when a search began.
+// View is a snapshot of an index for a search.
 type View struct {
-	Lists   [][]Posting // of each term asked for
+	Lists   [][]Posting // of each requested term
 	Sizes   []float32   // of each document, the sum of its weights
 	Total   float64     // of the sizes of documents that were not removed
 	Count   int         // of documents that were not removed
@@ -32,16 +32,16 @@ func (x *Index[K]) View(terms []Term[K]) View {
 	return v
 }
 
-// Scores has the sums of the documents that a search has met.
+// Scores has the scores of the documents that a search has found.
 type Scores struct {
 	sums []float64
-	met  []uint64 // a bit for each document; a sum without its bit means nothing
+	met  []uint64 // a bit for each document; a sum without its bit is not valid
 	heap best.Heap
 }
 
 var pool = sync.Pool{New: func() any { return new(Scores) }}
 
-// Scores returns memory for the scores of a view, which Best gives back.
+// Scores returns memory for the scores of a view. Best returns it to the pool.
 func (v *View) Scores() *Scores {
 	s := pool.Get().(*Scores)
 	n := len(v.Sizes)
@@ -62,8 +62,8 @@ func (s *Scores) Add(at uint32, score float64) {
 	s.sums[at] += score
 }
 
-// Best returns the k best of the documents that Add has met and for which where is true, the best
-// first.
+// Best returns the k best documents of those that were passed to Add and for which where is true,
+// the best first.
 func (v *View) Best(s *Scores, k int, where func(id int64) bool) []search.Hit {
 	defer pool.Put(s)
 	s.heap.Reset(k)

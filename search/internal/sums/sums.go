@@ -19,7 +19,7 @@ import (
 // Castagnoli is the table of CRC-32C.
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Writer writes, counts and sums up. Its first error stays.
+// Writer writes bytes, counts them and computes their checksum. It keeps its first error.
 type Writer struct {
 	w   io.Writer
 	sum hash.Hash32
@@ -40,7 +40,8 @@ func (s *Writer) Write(p []byte) {
 	s.sum.Write(p)
 }
 
-// End writes the checksum, and returns what io.WriterTo does.
+// End writes the checksum. It returns the number of bytes written and the first error, as
+// io.WriterTo does.
 func (s *Writer) End() (int64, error) {
 	s.Write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
 	return s.n, s.err
@@ -57,7 +58,7 @@ func Save(name string, x io.WriterTo) error {
 	})
 }
 
-// Reader reads and sums up.
+// Reader reads bytes and computes their checksum.
 type Reader struct {
 	r   io.Reader
 	sum hash.Hash32
@@ -69,7 +70,7 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: r, sum: crc32.New(Castag
 // Read fills p. An early end is a fault.ErrFormat.
 func (s *Reader) Read(p []byte) error {
 	if _, err := io.ReadFull(s.r, p); err == io.EOF || err == io.ErrUnexpectedEOF {
-		return check.Errorf(fault.ErrFormat, "it ends early: %w", io.ErrUnexpectedEOF)
+		return check.Errorf(fault.ErrFormat, "the file ends early: %w", io.ErrUnexpectedEOF)
 	} else if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (s *Reader) Read(p []byte) error {
 	return nil
 }
 
-// Bytes reads n bytes. It allocates memory as they arrive.
+// Bytes reads n bytes. It allocates memory as the bytes arrive.
 func (s *Reader) Bytes(n uint64) ([]byte, error) {
 	var b []byte
 	for n > 0 {
@@ -104,7 +105,7 @@ func (s *Reader) End() error {
 	return nil
 }
 
-// Load returns what read makes of a whole file. Errors name the file.
+// Load calls read for a file, which must have no bytes left. Errors name the file.
 func Load[T any](name string, read func(r io.Reader) (T, error)) (T, error) {
 	var none T
 	f, err := os.Open(name)
