@@ -36,13 +36,13 @@ var vectorKernels = []Kernel{
 }
 
 // widenAhead documents what these kernels prefetch.
-const widenAhead = "What lies ahead bytes further in x is fetched into the second-level cache on the way."
+const widenAhead = "The memory ahead bytes after the current elements of x is fetched into the second-level cache."
 
 // convertKernels widen elements.
 var convertKernels = []Kernel{
 	{
 		File: "convert", Source: "convert.go", Name: "float16Vec",
-		Doc:    []string{"computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.", widenAhead},
+		Doc:    []string{"computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN becomes quiet.", widenAhead},
 		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16), hint("ahead", "0", "64", "2*n")}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
 		On:    float16Tiers,
@@ -77,7 +77,7 @@ var convertKernels = []Kernel{
 var signKernels = []Kernel{{
 	File: "signs", Source: "signs.go", Name: "signDots",
 	Doc: []string{
-		"computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of " + signPanel + ", dim less twice the",
+		"computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of " + signPanel + ", dim minus twice the",
 		"number of bits that differ:",
 		"",
 		"\tfor i := range m {",

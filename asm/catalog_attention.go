@@ -14,7 +14,7 @@ var attentionKernels = []Kernel{
 	{
 		File: "attention", Source: "attention.go", Name: "attnSoftmax",
 		Doc: []string{
-			"takes a tile of scores into an online softmax:",
+			"adds a tile of scores to an online softmax:",
 			"",
 			"\tfor r := range rows {",
 			"\t\trow := s[r*ld:][:cols]",
@@ -53,8 +53,8 @@ var attentionKernels = []Kernel{
 	{
 		File: "attention_panels", Source: "gemm_x86.go", Name: "attnPanels",
 		Doc: []string{
-			"is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next",
-			"panel elements after the one before. All of it is expected in a core's own caches.",
+			"does the same as gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, and panels begin",
+			"panel elements apart. All operands are expected in a core's own caches.",
 			"",
 			"next, pace and count are hints: every two steps of k, 256 bytes of what is used afterwards are fetched, count",
 			"times; the first begin next elements from b, and the others pace bytes further each.",
@@ -77,7 +77,7 @@ var attentionKernels = []Kernel{
 		Body: kernel.AttnScaleRows,
 	},
 	wholeHeads("attnShort", kernel.AttnShort, []string{
-		fmt.Sprintf("is attention of one head with at most %d queries and keys, whose scores are in s, a key in each row of %d elements:", kernel.ShortQueries, kernel.ShortQueries),
+		fmt.Sprintf("computes attention of one head with at most %d queries and keys. Their scores are in s, in a row of %d elements for each key:", kernel.ShortQueries, kernel.ShortQueries),
 		"",
 		"\tfor r := range rows {",
 		"\t\tfor j := range n {",
@@ -89,13 +89,13 @@ var attentionKernels = []Kernel{
 		"\t\t}",
 		"\t}",
 		"",
-		"The elements of a row of bias from the number of rows on do not matter. A bias of -Inf",
-		"hides the key, whatever the score; a query that sees none has zeros. There is no bias",
-		"where that is empty. It leaves anything in s.",
+		"The elements of a row of bias from the number of rows on are not used. A bias of -Inf",
+		"hides the key for any score; the result for a query that sees no key is zeros. If bias is empty,",
+		"there is no bias. The kernel may leave any values in s.",
 	}, Operand{Name: "bias", Elem: Float32, Rows: "n", Cols: expr(kernel.ShortQueries), Stride: "ldb", OneRow: true, Access: Read, MayBeEmpty: true},
 		Operand{Name: "s", Elem: Float32, Rows: expr(kernel.ShortRows), Cols: expr(kernel.ShortQueries), Access: Scratch}),
 	wholeHeads("attnFew", kernel.AttnFew, []string{
-		fmt.Sprintf("is attnShort for fewer queries and up to %d keys, with s[r*%d+j] for s[j*%d+r] and", kernel.FewKeys, kernel.FewRow, kernel.ShortQueries),
+		fmt.Sprintf("does the same as attnShort for fewer queries and up to %d keys, with s[r*%d+j] for s[j*%d+r] and", kernel.FewKeys, kernel.FewRow, kernel.ShortQueries),
 		"bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.",
 	}, Operand{Name: "bias", Elem: Float32, Rows: "rows", Cols: "(n+15)&^15", Stride: "ldb", OneRow: true, Access: Read},
 		Operand{Name: "s", Elem: Float32, Rows: "rows", Cols: expr(kernel.FewRow), Access: Scratch}),
@@ -109,8 +109,8 @@ var attentionKernels = []Kernel{
 	{
 		File: "attention_words", Source: "attention_words.go", Name: "roundWords",
 		Doc: []string{
-			"makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind",
-			"cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.",
+			"converts rows of x to words: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. The result must fit a word. After",
+			"cols elements, rows of dst have zeros. filled is cols, rounded up to a multiple of 16.",
 		},
 		Params: []Param{
 			out("dst", "rows", "filled", "lddst").of(Int16), in("x", "rows", "cols", "ldx"), scalar("factor", 1<<kernel.WeightBits, 3),
@@ -123,13 +123,13 @@ var attentionKernels = []Kernel{
 	{
 		File: "attention_words", Source: "attention_words.go", Name: "wordColumns",
 		Doc: []string{
-			"makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:",
+			"converts columns of x to words, each with a scale, in panels of nr columns, the tier's NR:",
 			"",
 			"\tlargest := the largest magnitude of the column",
 			fmt.Sprintf("\tscale[j] = largest * float32(1.0/%d)", kernel.ValueTop),
 			fmt.Sprintf("\tdst[j/nr*filled*nr+i/2*2*nr+j%%nr*2+i%%2] = x[i*ldx+j] * (%d/max(largest, 0x1p-100)), rounded once, ties to even", kernel.ValueTop),
 			"",
-			"Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,",
+			"If a column has a NaN or an infinity, its scale is NaN, and its integers are arbitrary. After rows elements,",
 			"columns have zeros. filled is rows, rounded up to a multiple of 16.",
 		},
 		Params: []Param{
@@ -143,12 +143,12 @@ var attentionKernels = []Kernel{
 	{
 		File: "attention_words", Source: "attention_words.go", Name: "wordPanel",
 		Doc: []string{
-			"multiplies rows of words with a panel of nr columns, the tier's NR:",
+			"multiplies rows of words by a panel of nr columns, the tier's NR:",
 			"",
 			"\tfor i := range m {",
 			"\t\tfor j := range nr {",
-			"\t\t\tt := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order",
-			"\t\t\tc[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0",
+			"\t\t\tt := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits for any order",
+			"\t\t\tc[i*ldc+j] = float32(float32(t) * weight[j]), added to c[i*ldc+j] if add is not 0",
 			"\t\t}",
 			"\t}",
 			"",
@@ -182,7 +182,7 @@ func attnValues(suffix string, elem Elem, body func(vec.Machine), on ...On) Kern
 	if elem == Float32 {
 		cols, ahead = lengths("cols", 1, "vectorLengths"), nil
 	} else {
-		doc = append(doc, "cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.")
+		doc = append(doc, "cols is a multiple of 16. The memory ahead bytes after the current elements of v is fetched into the second-level cache.")
 	}
 	return Kernel{
 		File: "attention_pages", Source: "attention_pages.go", Name: "attnValues" + suffix, Doc: doc,
@@ -204,12 +204,12 @@ func attnScores(suffix string, elem Elem, body func(vec.Machine), on ...On) Kern
 	return Kernel{
 		File: "attention_pages", Source: "attention_pages.go", Name: "attnScores" + suffix,
 		Doc: []string{
-			"multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:",
+			"multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, and panel is k*nr:",
 			"",
 			"\tc[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * " + value,
 			"",
-			"for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the",
-			"second-level cache on the way.",
+			"for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, the memory ahead bytes after the current elements of b",
+			"is fetched into the second-level cache.",
 		},
 		Params: slices.Concat([]Param{turn("rows", 1, "1", "2", "3", "4", "7"), turn("panels", 1, "1", "2", "3", "4", "5", "7"), turn("nr", 1, "nr"),
 			each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), scalar("alpha", 1.25), in("a", "rows", "k", "lda"), Stride("lda"),

@@ -10,38 +10,38 @@ import (
 // blocksKernels has the micro-kernels for weights in blocks, the layout of GGUF.
 var blocksKernels = []Kernel{
 	blocks("blocks8", kernel.BlockLayout{Elements: 32, Bits: 8, Group: 32},
-		"The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q."),
+		"The scale of column j has 16 bits and is at 2*j; w[4*nr*(p/4)+4*j+p%4] after all scales is q."),
 	blocks("blocks4", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32},
-		"The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q."),
+		"The scale of column j has 16 bits and is at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all scales is q."),
 	blocks("blocks4K", kernel.BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true},
-		"A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there",
-		"are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a",
-		"column make its scale, and its minimum."),
+		"A block of 256 begins with a number of 16 bits for each column, and then another one for the column's minimum. Then there",
+		"are, 8 times, a byte for each column, a byte for its minimum, and w as in blocks4. The product of a column's number and",
+		"byte is its scale, and that of the other two is its minimum."),
 	blocks("blocks6K", kernel.BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true},
-		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign",
-		"for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is",
+		"A block of 256 begins with a number of 16 bits for each column. Then there are, 8 times, two signed bytes",
+		"for each column, for two groups, and w for the first and for the second group. The scale is number times byte; q is",
 		"w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16."),
 	blocks("blocks4Min", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Least: true},
-		"The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4."),
+		"The scale of column j has 16 bits and is at 2*j, and its minimum after all scales; then follows w as in blocks4."),
 	blocks("blocks5", kernel.BlockLayout{Elements: 32, Bits: 5, Group: 32},
-		"The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of",
-		"w[16*nr+4*j+p%4] the fifth."),
+		"The scale of column j has 16 bits and is at 2*j; w as in blocks4 has the lower 4 bits of q, and bit p/4 of",
+		"w[16*nr+4*j+p%4] is the fifth."),
 	blocks("blocks5Min", kernel.BlockLayout{Elements: 32, Bits: 5, Group: 32, Least: true},
-		"The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5."),
+		"The scale of column j has 16 bits and is at 2*j, and its minimum after all scales; then follows w as in blocks5."),
 	blocks("blocks5K", kernel.BlockLayout{Elements: 256, Bits: 5, Group: 32, Scales: true, Least: true},
-		"A block is as of blocks4K, with w as of blocks5."),
+		"A block is as in blocks4K, with w as in blocks5."),
 	blocks("blocksCodes", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Codes: kernel.E2M1},
-		"The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the",
-		"number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4."),
+		"The scale of column j is 2 to the power of byte j minus 128; w as in blocks4 after these bytes has codes, and q is the",
+		"number of a code plus 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4."),
 	blocks("blocks4NL", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Codes: kernel.Nonlinear},
-		"The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a",
-		"code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241."),
+		"The scale of column j has 16 bits and is at 2*j; w as in blocks4 after all scales has codes, and q is the number of a",
+		"code plus 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241."),
 	blocks("blocks4NLK", kernel.BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Codes: kernel.Nonlinear},
-		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each",
-		"column and w as of blocks4NL. Number and byte make the scale."),
+		"A block of 256 begins with a number of 16 bits for each column. Then there are, 8 times, a signed byte for each",
+		"column and w as in blocks4NL. The scale is number times byte."),
 	blocks("blocks3K", kernel.BlockLayout{Elements: 256, Bits: 3, Group: 16, Scales: true},
-		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign",
-		"for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is",
+		"A block of 256 begins with a number of 16 bits for each column. Then there are, 8 times, two signed bytes",
+		"for each column, for two groups, and w for both. The scale is number times byte; q of group g of the two is",
 		"w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4."),
 }
 
@@ -58,8 +58,8 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 		t += fmt.Sprintf(" >> %d", 8-l.Wide())
 	}
 	doc := []string{
-		fmt.Sprintf("multiplies rows of integers with a panel of nr columns in groups of %d elements, whose weights q", l.Group),
-		"have no sign:",
+		fmt.Sprintf("multiplies rows of integers by a panel of nr columns in groups of %d elements. The weights q", l.Group),
+		"are unsigned:",
 		"",
 		"\tfor i := range m {",
 		"\t\tfor j := range nr {",
@@ -74,10 +74,10 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 	if offset != "" {
 		doc = append(doc, offset)
 	}
-	doc = append(doc, "\t\t\t}", "\t\t\tc[i*ldc+j] = s", "\t\t}", "\t}", "", "k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the",
-		"second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.")
+	doc = append(doc, "\t\t\t}", "\t\t\tc[i*ldc+j] = s", "\t\t}", "\t}", "", "k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the",
+		"second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.")
 	if l.Wide() == 8 {
-		doc = append(doc, "start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.")
+		doc = append(doc, "start is -128 times the sum of the group's integers, because signed weights are multiplied as unsigned bytes, plus 128.")
 	}
 	k := each("k", 32, "32", "64", "160")
 	if l.Elements > 32 {

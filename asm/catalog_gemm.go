@@ -14,7 +14,7 @@ var gemmKernels = []Kernel{
 	{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPanel",
 		Doc: []string{
-			"computes one panel of C, at most the tier's NR columns wide, or just twice as wide:",
+			"computes one panel of C, at most the tier's NR columns wide, or exactly twice as wide:",
 			"",
 			"\tfor i := range m {",
 			"\t\tfor j := range n {",
@@ -26,10 +26,10 @@ var gemmKernels = []Kernel{
 			"\t\t}",
 			"\t}",
 			"",
-			"next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins",
-			"next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two",
-			"vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes",
-			"are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.",
+			"next, pace, turn and steps are hints, which have an effect only on x86. If next is not 0, the memory that is used after the",
+			"product begins next elements after b, and is fetched into the cache during the product. Each tile of rows in turn fetches two",
+			"vectors for each step of k, at addresses pace bytes apart; after steps of them, a power of two and at least 4, turn bytes",
+			"are added. If pace and turn are 0, the memory is rows ldb apart, and the last tile fetches them.",
 		},
 		Params: []Param{
 			each("m", 0, "1", "mr-1", "mr", "mr+1"), each("n", 1, "1", "nr/2-1", "nr/2", "nr/2+1", "nr-1", "nr", "2*nr"),
@@ -44,8 +44,8 @@ var gemmKernels = []Kernel{
 	{
 		File: "gemm_near", Source: "gemm_x86.go", Name: "gemmNear",
 		Doc: []string{
-			"is gemmPanel for any number of columns, and fetches those of B beside the ones that it multiplies. All",
-			"else is expected in a core's own caches.",
+			"does the same as gemmPanel for any number of columns. It fetches the columns of B next to those that it multiplies. All",
+			"other memory is expected in a core's own caches.",
 		},
 		Params: []Param{
 			each("m", 0, "1", "mr/2", "mr/2+1", "mr*2/3+1", "mr", "mr+1"), each("n", 1, "1", "width-1", "width", "width+1", "2*width", "3*width+1", "4*width", "5*width-1", "9*width+1"),
@@ -60,8 +60,8 @@ var gemmKernels = []Kernel{
 	{
 		File: "gemm_pair", Source: "gemm_x86.go", Name: "gemmPair",
 		Doc: []string{
-			"is gemmPanel for two panels of nr columns, the tier's NR: the second one begins panel elements after",
-			"the first, and its part of C second elements after that of the first. Nothing is fetched ahead.",
+			"does the same as gemmPanel for two panels of nr columns, the tier's NR: the second panel begins panel elements after",
+			"the first, and its part of C begins second elements after that of the first. It does not prefetch.",
 		},
 		Params: []Param{
 			each("m", 0, "1", "mr/2-1", "mr/2", "mr/2+1", "mr+1"), turn("nr", 1, "nr"), turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
@@ -75,7 +75,7 @@ var gemmKernels = []Kernel{
 	{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPack",
 		Doc: []string{
-			"is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:",
+			"does the same as gemmPanel for a whole tile, m = MR and n = NR, and also packs the panel:",
 			"",
 			"\tfor p := range k {",
 			"\t\tfor j := range n {",
@@ -169,7 +169,7 @@ var gemvKernels = []Kernel{
 		File: "gemv", Source: "gemv.go", Name: "gemvRows",
 		Doc: []string{
 			"computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead",
-			"is over 0, what lies ahead elements further is fetched into the second-level cache on the way.",
+			"is above 0, the memory ahead elements after the current elements of b is fetched into the second-level cache.",
 		},
 		Sizes: []Size{lengths("n", 1, "vectorLengths"), turn("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")},
 		Params: []Param{update("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "k", "n", "ldb"), Stride("ldb"),
@@ -180,8 +180,8 @@ var gemvKernels = []Kernel{
 	{
 		File: "gemv", Source: "gemv.go", Name: "gemvDot",
 		Doc: []string{
-			"computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several",
-			"rows go together, and what lies ahead elements further is fetched as by gemvRows.",
+			"computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is above 0, several",
+			"rows are multiplied together, and memory is fetched as by gemvRows.",
 		},
 		Sizes: []Size{lengths("k", 1, "vectorLengths"), turn("n", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")},
 		Params: []Param{scalar("alpha", 1.25), out("c", "1", "n", ""), in("a", "1", "k", ""), in("b", "n", "k", "ldb"), Stride("ldb"),
@@ -196,7 +196,7 @@ func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...O
 	return Kernel{
 		File: "gemv", Source: "gemv.go", Name: "gemvPanels" + suffix,
 		Doc: []string{
-			"multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:",
+			"multiplies the vector a by panels of nr columns, the tier's NR, which begin panel elements apart:",
 			"",
 			"\tfor q := range panels {",
 			"\t\tcolumns := b[q*panel:]",
@@ -209,7 +209,7 @@ func gemvPanels(suffix, value string, elem Elem, body func(vec.Machine), on ...O
 			"\t\t}",
 			"\t}",
 			"",
-			"If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.",
+			"If ahead is not 0, the memory ahead bytes after the current elements of each panel is fetched into the second-level cache.",
 		},
 		Sizes: []Size{each("k", 0, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")},
 		Params: []Param{turn("panels", 1, "1", "2", "3", "4", "7"), turn("nr", 1, "nr"), scalar("alpha", 1.25), in("a", "1", "k", ""),

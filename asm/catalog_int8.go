@@ -20,7 +20,7 @@ func blocksOf(n string, block int) Expr { return Expr(fmt.Sprintf("(%s+%d)/%d", 
 var int8Kernels = []Kernel{
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
-		Doc:    append(quantizeDoc(), "and start[i] = -128 times the sum of the integers of the row."),
+		Doc:    append(quantizeDoc(), "start[i] is -128 times the sum of the integers of the row."),
 		Params: quantizeRowParams(Int8, in("start", "1", "rows", "").of(Int32)),
 		Close:  Closeness{Exact: true},
 		Body:   kernel.QuantizeRows(1, true),
@@ -39,22 +39,22 @@ var int8Kernels = []Kernel{
 	quantizeWords("quantizeInt16By32", 32),
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By32",
-		Doc: []string{"is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],",
-			"and what the sum of its integers makes is start[p/32*ldscale+i]."},
+		Doc: []string{"does the same as quantizeInt8 for blocks of 32 of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],",
+			"and -128 times the sum of its integers is start[p/32*ldscale+i]."},
 		Params: quantizeParams(32, Int8, in("start", "", "", "ldscale").of(Int32)),
 		Close:  Closeness{Exact: true},
 		Body:   kernel.QuantizeBlocks(kernel.WeightBlock, 1, true),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By64",
-		Doc:    []string{"is quantizeInt8By32 in blocks of 64."},
+		Doc:    []string{"does the same as quantizeInt8By32 for blocks of 64."},
 		Params: quantizeParams(64, Int8, in("start", "", "", "ldscale").of(Int32)),
 		Close:  Closeness{Exact: true},
 		Body:   kernel.QuantizeBlocks(64, 1, true),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By16",
-		Doc:    []string{"is quantizeInt8By32 in blocks of 16."},
+		Doc:    []string{"does the same as quantizeInt8By32 for blocks of 16."},
 		Params: quantizeParams(16, Int8, in("start", "", "", "ldscale").of(Int32)),
 		Close:  Closeness{Exact: true},
 		Body:   kernel.QuantizeBlocks(16, 1, true),
@@ -62,8 +62,8 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Quads",
 		Doc: append(int8Doc("start[i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
-			"With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,",
-			"and a quarter of that ahead into the first, if ahead is not 0."),
+			"If ahead is not 0, on AVX-512 and with one row, the memory ahead bytes after the current elements of b is fetched",
+			"into the second-level cache, and the memory ahead/4 bytes after them into the first."),
 		Params: int8Params(Int8, Uint8, []Param{in("start", "1", "m", "").of(Int32)}, hint("ahead", "0", "64", "k*nr")),
 		Close:  Closeness{Exact: true},
 		On: []On{
@@ -83,7 +83,7 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "int8Winograd",
 		Doc: []string{
-			"is int8Pairs by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
+			"computes the same as int8Pairs by Winograd's inner product, with half the number of multiplications. In each group of 32 elements of k, p is",
 			"one of the first 16, q is p+16, and the sum t begins with ofRows[i] + ofColumns[j]:",
 			"",
 			"\tt += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])",
@@ -98,7 +98,7 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradRows",
 		Doc: []string{
-			"is what int8Winograd takes off for rows of A: ofRows[i] is the sum of -a[i*lda+p]*a[i*lda+q] over the pairs.",
+			"computes the terms that int8Winograd subtracts for rows of A: ofRows[i] is the sum of -a[i*lda+p]*a[i*lda+q] over the pairs.",
 		},
 		Params: []Param{
 			out("ofRows", "1", "rows", "").of(Int32),
@@ -111,7 +111,7 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradColumns",
 		Doc: []string{
-			"makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its",
+			"converts a panel of B to words, dst[p] = b[p], and computes the terms that int8Winograd subtracts for its",
 			"columns: ofColumns[j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs.",
 		},
 		Params: []Param{
@@ -145,7 +145,7 @@ var int8Kernels = []Kernel{
 func quantizeWords(name string, block int) Kernel {
 	return Kernel{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: name,
-		Doc:    []string{fmt.Sprintf("is quantizeInt8By32 in blocks of %d, of integers of 16 bits, without start.", block)},
+		Doc:    []string{fmt.Sprintf("does the same as quantizeInt8By32 for blocks of %d, with integers of 16 bits and without start.", block)},
 		Params: quantizeParams(block, Int16),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
@@ -159,12 +159,12 @@ func rotateKernel(name string, block int) Kernel {
 	return Kernel{
 		File: "int8_rotate", Source: "int8_rotate.go", Name: name,
 		Doc: []string{
-			"is the Walsh-Hadamard transform of each block of " + n + " elements of rows of x, times by:",
+			"computes the Walsh-Hadamard transform of each block of " + n + " elements of rows of x, multiplied by by:",
 			"",
 			"\tdst[i*lddst+p] = x[i*ldx+p] * by[p]",
 			"",
-			"and then, for distances 1, 2, 4 and so on below " + n + ", for elements a and b of a block that far from each other,",
-			"a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of " + n + ".",
+			"and then, for distances 1, 2, 4 and so on below " + n + ", for elements a and b of a block at this distance,",
+			"where the index of a lacks the bit: a, b = a+b, a-b. cols is a multiple of " + n + ".",
 		},
 		Params: []Param{
 			out("dst", "rows", "cols", "lddst"), in("x", "rows", "cols", "ldx"), in("by", "1", "cols", ""),
@@ -177,14 +177,14 @@ func rotateKernel(name string, block int) Kernel {
 
 func quantizeDoc() []string {
 	return []string{
-		"makes integers of each row of x:",
+		"converts each row of x to integers:",
 		"",
 		"\tlargest := the largest magnitude of the row",
 		"\tscale[i] = largest * float32(1.0/127)",
 		"\tdst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even",
 		"",
-		"Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.",
-		"Behind cols elements, dst has zeros. cols and filled are multiples of 32.",
+		"If a row has a NaN or an infinity, its scale is NaN, and its integers are arbitrary.",
+		"After cols elements, rows of dst have zeros. cols and filled are multiples of 32.",
 	}
 }
 
@@ -219,7 +219,7 @@ func quantizeParams(block int, elem Elem, starts ...Operand) []Param {
 
 func int8Doc(start, product string) []string {
 	return []string{
-		"multiplies rows of integers with a panel of nr columns, the tier's NR:",
+		"multiplies rows of integers by a panel of nr columns, the tier's NR:",
 		"",
 		"\tfor i := range m {",
 		"\t\tfor j := range nr {",
@@ -231,8 +231,8 @@ func int8Doc(start, product string) []string {
 		"\t\t}",
 		"\t}",
 		"",
-		"without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.",
-		"k is a multiple of 16, and no integer with a sign is below -127.",
+		"without bias[j] if there is no bias; if there are no weights, c receives the bits of t. There is no bias without weights.",
+		"k is a multiple of 16, and no signed integer is below -127.",
 	}
 }
 

@@ -7,14 +7,14 @@ var quantizeKernels = []Kernel{
 	{
 		File: "rounded_sums", Source: "rounded_sums.go", Name: "roundedSums",
 		Doc: []string{
-			"rounds numbers with several scales, and sums up what least squares need, by column:",
+			"rounds numbers with several scales, and computes the sums that least squares need, by column:",
 			"",
 			"\tq[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even",
 			"\tsums[c] = sum_p w[p]*q[p]",
 			"\tsums[cols+c] = sum_p w[p]*q[p]*x[p]",
 			"\tsums[2*cols+c] = sum_p w[p]*q[p]*q[p]",
 			"",
-			"where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are",
+			"where sums are in the order of the numbers, and each operation rounds. All numbers are finite, and low and high are",
 			"integers of at most 2^22.",
 		},
 		Sizes: []Size{lengths("cols", 1, "vectorLengths"), turn("n", 0, "0", "1", "2", "16", "32")},

@@ -25,7 +25,7 @@ func stateRows(name, d string, body func(vec.Machine)) Kernel {
 			"\t\tdst[c] = sum_r q[r]*state[r*ld+c]",
 			"\t}",
 			"",
-			"where sums go from the first row of k to the last, and products that are added are not rounded.",
+			"where sums are in the order of the rows, and products that are added are not rounded.",
 		},
 		Sizes: []Size{lengths("cols", 1, "vectorLengths"), turn("rows", 0, "0", "1", "2", "3", "5", "8")},
 		Params: []Param{out("dst", "1", "cols", "").or("v"), update("state", "rows", "cols", "ld"), Stride("ld"),

@@ -13,7 +13,7 @@ var softmaxKernels = []Kernel{
 	{
 		File: "softmax", Source: "softmax.go", Name: "softmaxRows",
 		Doc: []string{
-			"computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r). If stream is not 0, dst goes past the caches, and the kernel",
+			"computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r). If stream is not 0, dst is written past the caches, and the kernel",
 			"needs tmp.",
 		},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
@@ -35,7 +35,7 @@ var softmaxKernels = []Kernel{
 	},
 	{
 		File: "softmax", Source: "softmax.go", Name: "maxVec",
-		Doc:    []string{"returns the maximum of x, -Inf if x is empty. It may miss a NaN."},
+		Doc:    []string{"returns the maximum of x, or -Inf if x is empty. It may miss a NaN."},
 		Params: []Param{in("x", "1", "n", "")}, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Result: "float32",
 		Close: Closeness{Exact: true},
 		Body:  kernel.MaxVec,
@@ -54,8 +54,8 @@ var eps = scalar("eps", 1e-5)
 
 // farRows is the part of the contract of norms that says where they stop.
 var farRows = [2]string{
-	"It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number",
-	"of rows that are left, that one included.",
+	"It stops at a row whose variance plus eps is at most 2^-100 or not finite, and returns the number",
+	"of rows that are left, including that one.",
 }
 
 // normKernels normalise rows.
@@ -63,7 +63,7 @@ var normKernels = []Kernel{
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "layerNormRows",
 		Doc: []string{"computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].", farRows[0], farRows[1],
-			"If stream is not 0, dst goes past the caches."},
+			"If stream is not 0, dst is written past the caches."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x"), in("x", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps, stream)...),
 		Result: "int",
@@ -73,7 +73,7 @@ var normKernels = []Kernel{
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addLayerNormRows",
 		Doc: []string{"computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.",
-			"Of the rows that are left, the first one has its sum."},
+			"If it stops, the sum of the first of the rows that are left has been stored."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x", "residual", "sum"), out("sum", "rows", "cols", "").or("x", "residual"),
 			in("x", "rows", "cols", ""), in("residual", "rows", "cols", ""),
 			in("weight", "1", "cols", ""), in("bias", "1", "cols", "")}, append(rowSizes, eps)...),
@@ -93,7 +93,7 @@ var normKernels = []Kernel{
 	{
 		File: "layernorm", Source: "layernorm.go", Name: "addRMSNormRows",
 		Doc: []string{"computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.",
-			"Of the rows that are left, the first one has its sum."},
+			"If it stops, the sum of the first of the rows that are left has been stored."},
 		Params: append([]Param{out("dst", "rows", "cols", "").or("x", "residual", "sum"), out("sum", "rows", "cols", "").or("x", "residual"),
 			in("x", "rows", "cols", ""), in("residual", "rows", "cols", ""),
 			in("weight", "1", "cols", "")}, append(rowSizes, eps)...),

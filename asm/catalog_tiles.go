@@ -12,7 +12,7 @@ var tileKernels = []Kernel{
 	{
 		File: "int8_tiles", Source: "tiles.go", Name: "int8Tiles",
 		Doc: []string{
-			"multiplies rows of integers with panels of nr columns, 16 or 32:",
+			"multiplies rows of integers by panels of nr columns, 16 or 32:",
 			"",
 			"\tsum := start[i] + the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]",
 			"\tc[i*ldc+q*nr+j] = float32(float32(float32(sum) * scale[i]) * weight[q*nr+j]) + bias[q*nr+j]",
@@ -34,7 +34,7 @@ var tileKernels = []Kernel{
 	{
 		File: "word_digits", Source: "word_tiles.go", Name: "wordDigits",
 		Doc: []string{
-			"splits words into digits, for wordTiles: x[i] is 256*high + low, where low has 8 bits with a sign, and high is taken modulo 256. With the",
+			"splits words into digits, for wordTiles: x[i] is 256*high + low, where low is a signed byte, and high is taken modulo 256. With the",
 			"low byte of a word first,",
 			"",
 			"	dst[i] = 0, high",
@@ -53,12 +53,12 @@ var tileKernels = []Kernel{
 	{
 		File: "word_tiles", Source: "word_tiles.go", Name: "wordTiles",
 		Doc: []string{
-			"multiplies rows of words with panels of nr columns, 16 or 32, of which b has three sets. A word of a is two bytes without a sign, one of b",
-			"two bytes with a sign, and a product of words is the sum of the product of their low bytes and that of their high bytes:",
+			"multiplies rows of words by panels of nr columns, 16 or 32; b has three sets of them. A word of a is two unsigned bytes, a word of b is",
+			"two signed bytes, and a product of words is the sum of the product of their low bytes and that of their high bytes:",
 			"",
 			"	s := for each set t, the sum of a[i*lda+p] * b[(t*panels+q)*ldb+p/2*2*nr+2*j+p%2] for p < k",
 			"	y := float32(float32(s[0]<<16 + s[1]<<8 + s[2]) * weight[q*nr+j])",
-			"	c[i*ldc+q*nr+j] = y, added to what is there if add is not 0",
+			"	c[i*ldc+q*nr+j] = y, added to c[i*ldc+j] if add is not 0",
 			"",
 			"for each panel q. k is a multiple of 16. Sums wrap around.",
 		},
@@ -76,12 +76,12 @@ var tileKernels = []Kernel{
 	{
 		File: "bfloat16_tiles", Source: "tiles.go", Name: "bfloat16Tiles",
 		Doc: []string{
-			"multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:",
+			"multiplies rows of bfloat16 numbers by panels of nr columns, 16 or 32:",
 			"",
 			"\tc[i*ldc+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]",
 			"",
 			"for each panel q. k is a multiple of 32. Of each 32 steps of k, the products of even steps are summed up in their order, and so are those",
-			"of odd steps; both sums are added, and that is added to the sum of the steps before. Each of these additions rounds once to the",
+			"of odd steps; both sums are added, and the result is added to the sum of the previous steps. Each of these additions rounds once to the",
 			"nearest float32, ties to even. Denormal numbers, operands and sums alike, count as zero.",
 		},
 		Params: []Param{
@@ -97,14 +97,14 @@ var tileKernels = []Kernel{
 	{
 		File: "bfloat16_pairs", Source: "gemm_bfloat16.go", Name: "bfloat16Pairs",
 		Doc: []string{
-			"multiplies rows of bfloat16 numbers with a panel of nr columns, the tier's NR:",
+			"multiplies rows of bfloat16 numbers by a panel of nr columns, the tier's NR:",
 			"",
 			"\tc[i*ldc+j] = the sum over p < k of a[i*lda+p] * b[p/2*2*nr+2*j+p%2]",
 			"",
 			"k is a multiple of 8. The sum begins with 0, or with c[i*ldc+j] if add is not 0. Of each pair of steps the product of the odd one is added",
 			"first, then that of the even one. Each addition of a product rounds once to the nearest float32, ties to even. Denormal numbers, operands",
-			"and sums alike, count as zero: VDPBF16PS in Intel's manual, volume 2. What lies ahead bytes further in b is fetched into the second-level",
-			"cache, and a quarter of that ahead into the first, if ahead is not 0.",
+			"and sums alike, count as zero: VDPBF16PS in Intel's manual, volume 2. If ahead is not 0, the memory ahead bytes after the current elements",
+			"of b is fetched into the second-level cache, and the memory ahead/4 bytes after them into the first.",
 		},
 		Params: []Param{
 			each("m", 0, "1", "2", "3", "4", "5", "6", "9", "12", "13", "14", "15", "21", "29"), turn("k", 8, "8", "16", "24", "40"), turn("nr", 1, "nr"),

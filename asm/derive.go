@@ -231,7 +231,7 @@ func (k Kernel) contract() []string {
 			least = append(least, s.Name+" >= "+strconv.Itoa(s.Least))
 		}
 	}
-	last := "Operands that are written overlap no others, unless it says so."
+	last := "Operands that are written must not overlap other operands, except where it is allowed above."
 	if len(least) > 0 {
 		last = strings.Join(least, ", ") + ". " + last
 	}
@@ -252,7 +252,7 @@ func (o Operand) describe() string {
 	if o.Stride != "" {
 		apart := "rows " + o.Stride + " apart"
 		if o.OneRow {
-			apart += ", or one row where that is 0"
+			apart += ", or one row if that is 0"
 		}
 		w = append(w, apart)
 	}

@@ -148,24 +148,24 @@ func enumeration(catalog []Kernel) string {
 	fmt.Fprintf(&w, `}
 
 const (
-	// ShortQueries is the number of queries, and of keys, that AttnShort takes at most. Their
-	// scores need ShortRows rows of as many elements.
+	// ShortQueries is the largest number of queries, and of keys, for AttnShort. Their
+	// scores need ShortRows rows of ShortQueries elements.
 	ShortQueries, ShortRows = %d, %d
-	// FewKeys is the number of keys that AttnFew takes at most. The scores of a query need FewRow elements.
+	// FewKeys is the largest number of keys for AttnFew. The scores of a query need FewRow elements.
 	FewKeys, FewRow = %d, %d
-	// FetchedPiece is how many bytes AttnPanels fetches at a time.
+	// FetchedPiece is the number of bytes that AttnPanels fetches at a time.
 	FetchedPiece = %d
-	// Int8Stretch is the most integers of a row that have a scale in common, and WeightBlock where
-	// the weights are in blocks, too.
+	// Int8Stretch is the largest number of integers of a row that share a scale, and WeightBlock is
+	// the largest one if the weights are in blocks.
 	Int8Stretch, WeightBlock = %d, %d
-	// RotateBlock is how many elements of a row are rotated together, and RotateGroup where no such block is left.
+	// RotateBlock is the number of elements of a row that are rotated together, and RotateGroup is the number for the rest of a row.
 	RotateBlock, RotateGroup = %d, %d
-	// SignPanel is how many vectors share a panel, where they are held by their signs.
+	// SignPanel is the number of vectors in a panel of signs.
 	SignPanel = %d
-	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up
-	// to 31 bits for MostWordKeys keys.
+	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; sums of their products
+	// have 31 bits for MostWordKeys keys.
 	WeightBits, ValueTop, MostWordKeys = %d, %d, %d
-	// TileSums is how many sums the tiles of Int8Tiles hold.
+	// TileSums is the number of sums in the tiles of Int8Tiles.
 	TileSums = %d
 	// PanelsAtOnce is the number of panels that the kernels of one row multiply side by side.
 	PanelsAtOnce = %d

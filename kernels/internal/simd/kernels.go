@@ -4,7 +4,7 @@ package simd
 
 // The kernels.
 const (
-	// KernelGemmPanel computes one panel of C, at most the tier's NR columns wide, or just twice as wide:
+	// KernelGemmPanel computes one panel of C, at most the tier's NR columns wide, or exactly twice as wide:
 	//
 	//	for i := range m {
 	//		for j := range n {
@@ -16,36 +16,36 @@ const (
 	//		}
 	//	}
 	//
-	// next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins
-	// next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
-	// vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
-	// are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
+	// next, pace, turn and steps are hints, which have an effect only on x86. If next is not 0, the memory that is used after the
+	// product begins next elements after b, and is fetched into the cache during the product. Each tile of rows in turn fetches two
+	// vectors for each step of k, at addresses pace bytes apart; after steps of them, a power of two and at least 4, turn bytes
+	// are added. If pace and turn are 0, the memory is rows ldb apart, and the last tile fetches them.
 	//
 	//	a m x k, rows lda apart
 	//	b k x n, rows ldb apart
 	//	c m x n, rows ldc apart, written, and read unless beta is 0
 	//
-	// n >= 1. Operands that are written overlap no others, unless it says so.
+	// n >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemmPanel Kernel = iota
-	// KernelGemmNear is gemmPanel for any number of columns, and fetches those of B beside the ones that it multiplies. All
-	// else is expected in a core's own caches.
+	// KernelGemmNear does the same as gemmPanel for any number of columns. It fetches the columns of B next to those that it multiplies. All
+	// other memory is expected in a core's own caches.
 	//
 	//	a m x k, rows lda apart
 	//	b k x n, rows ldb apart
 	//	c m x n, rows ldc apart, written, and read unless beta is 0
 	//
-	// n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+	// n >= 1, k >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemmNear
-	// KernelGemmPair is gemmPanel for two panels of nr columns, the tier's NR: the second one begins panel elements after
-	// the first, and its part of C second elements after that of the first. Nothing is fetched ahead.
+	// KernelGemmPair does the same as gemmPanel for two panels of nr columns, the tier's NR: the second panel begins panel elements after
+	// the first, and its part of C begins second elements after that of the first. It does not prefetch.
 	//
 	//	a m x k, rows lda apart
 	//	b k x 2*nr, rows ldb apart
 	//	c m x 2*nr, rows ldc apart, written, and read unless beta is 0
 	//
-	// nr >= 1, k >= 1, panel >= 1, second >= 1. Operands that are written overlap no others, unless it says so.
+	// nr >= 1, k >= 1, panel >= 1, second >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemmPair
-	// KernelGemmPack is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
+	// KernelGemmPack does the same as gemmPanel for a whole tile, m = MR and n = NR, and also packs the panel:
 	//
 	//	for p := range k {
 	//		for j := range n {
@@ -58,7 +58,7 @@ const (
 	//	dst k x n, written
 	//	c   m x n, rows ldc apart, written, and read unless beta is 0
 	//
-	// m >= 1, n >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+	// m >= 1, n >= 1, k >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemmPack
 	// KernelGemmPanelFloat16 computes one panel of C, the tier's NR columns wide:
 	//
@@ -76,7 +76,7 @@ const (
 	//	b k x nr uint16
 	//	c m x nr, rows ldc apart, written, and read unless beta is 0
 	//
-	// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+	// nr >= 1, k >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemmPanelFloat16
 	// KernelGemmPanelBFloat16 computes one panel of C, the tier's NR columns wide:
 	//
@@ -94,7 +94,7 @@ const (
 	//	b k x nr uint16
 	//	c m x nr, rows ldc apart, written, and read unless beta is 0
 	//
-	// nr >= 1, k >= 1. Operands that are written overlap no others, unless it says so.
+	// nr >= 1, k >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemmPanelBFloat16
 	// KernelGemmDot computes C = alpha*A*B^T:
 	//
@@ -114,9 +114,9 @@ const (
 	//	b n x k, rows ldb apart
 	//	c m x n, rows ldc apart, written
 	//
-	// k >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemmDot
-	// KernelGemvPanels multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
+	// KernelGemvPanels multiplies the vector a by panels of nr columns, the tier's NR, which begin panel elements apart:
 	//
 	//	for q := range panels {
 	//		columns := b[q*panel:]
@@ -129,15 +129,15 @@ const (
 	//		}
 	//	}
 	//
-	// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
+	// If ahead is not 0, the memory ahead bytes after the current elements of each panel is fetched into the second-level cache.
 	//
 	//	a k
 	//	b panels x k*nr, rows panel apart
 	//	c panels x nr, rows ldc apart, written, and read unless beta is 0
 	//
-	// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// panels >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemvPanels
-	// KernelGemvPanelsFloat16 multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
+	// KernelGemvPanelsFloat16 multiplies the vector a by panels of nr columns, the tier's NR, which begin panel elements apart:
 	//
 	//	for q := range panels {
 	//		columns := b[q*panel:]
@@ -150,15 +150,15 @@ const (
 	//		}
 	//	}
 	//
-	// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
+	// If ahead is not 0, the memory ahead bytes after the current elements of each panel is fetched into the second-level cache.
 	//
 	//	a k
 	//	b panels x k*nr uint16, rows panel apart
 	//	c panels x nr, rows ldc apart, written, and read unless beta is 0
 	//
-	// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// panels >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemvPanelsFloat16
-	// KernelGemvPanelsBFloat16 multiplies the vector a with panels of nr columns, the tier's NR, which begin panel elements apart:
+	// KernelGemvPanelsBFloat16 multiplies the vector a by panels of nr columns, the tier's NR, which begin panel elements apart:
 	//
 	//	for q := range panels {
 	//		columns := b[q*panel:]
@@ -171,52 +171,52 @@ const (
 	//		}
 	//	}
 	//
-	// If ahead is not 0, what lies ahead bytes further in each panel is fetched into the second-level cache on the way.
+	// If ahead is not 0, the memory ahead bytes after the current elements of each panel is fetched into the second-level cache.
 	//
 	//	a k
 	//	b panels x k*nr uint16, rows panel apart
 	//	c panels x nr, rows ldc apart, written, and read unless beta is 0
 	//
-	// panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// panels >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemvPanelsBFloat16
 	// KernelGemvRows computes c[j] += a[p]*b[p*ldb+j] for every p of a, in order, and every j of c. If ahead
-	// is over 0, what lies ahead elements further is fetched into the second-level cache on the way.
+	// is above 0, the memory ahead elements after the current elements of b is fetched into the second-level cache.
 	//
 	//	c n, read and written
 	//	a k
 	//	b k x n, rows ldb apart
 	//
-	// n >= 1. Operands that are written overlap no others, unless it says so.
+	// n >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemvRows
-	// KernelGemvDot computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is over 0, several
-	// rows go together, and what lies ahead elements further is fetched as by gemvRows.
+	// KernelGemvDot computes c[j] = alpha * sum_p a[p]*b[j*ldb+p] for every j of c. If ahead is above 0, several
+	// rows are multiplied together, and memory is fetched as by gemvRows.
 	//
 	//	c n, written
 	//	a k
 	//	b n x k, rows ldb apart
 	//
-	// k >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGemvDot
 	// KernelCopyRows computes dst[i*lddst+j] = x[i*ldx+j] for i < rows and j < cols.
 	//
 	//	dst rows x cols, rows lddst apart, written
 	//	x   rows x cols, rows ldx apart
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelCopyRows
 	// KernelAddRows computes dst[i*lddst+j] += x[i*ldx+j] for i < rows and j < cols.
 	//
 	//	dst rows x cols, rows lddst apart, read and written, may be x itself
-	//	x   rows x cols, rows ldx apart, or one row where that is 0
+	//	x   rows x cols, rows ldx apart, or one row if that is 0
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAddRows
 	// KernelTransposeRows computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, both multiples of 8.
 	//
 	//	dst cols x rows, rows lddst apart, written
 	//	x   rows x cols, rows ldx apart
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelTransposeRows
 	// KernelFinishIdentity computes dst[i*lddst+j] = (x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
 	// for i < rows and j < cols, which is the tier's NR.
@@ -224,9 +224,9 @@ const (
 	//	dst      rows x cols, rows lddst apart, written, may be residual itself
 	//	x        rows x cols
 	//	bias     cols
-	//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+	//	residual rows x cols, rows ldresidual apart, or one row if that is 0
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelFinishIdentity
 	// KernelFinishReLU computes dst[i*lddst+j] = ReLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
 	// for i < rows and j < cols, which is the tier's NR.
@@ -234,9 +234,9 @@ const (
 	//	dst      rows x cols, rows lddst apart, written, may be residual itself
 	//	x        rows x cols
 	//	bias     cols
-	//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+	//	residual rows x cols, rows ldresidual apart, or one row if that is 0
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelFinishReLU
 	// KernelFinishGELU computes dst[i*lddst+j] = GELU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
 	// for i < rows and j < cols, which is the tier's NR.
@@ -244,9 +244,9 @@ const (
 	//	dst      rows x cols, rows lddst apart, written, may be residual itself
 	//	x        rows x cols
 	//	bias     cols
-	//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+	//	residual rows x cols, rows ldresidual apart, or one row if that is 0
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelFinishGELU
 	// KernelFinishGELUTanh computes dst[i*lddst+j] = GELUTanh(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
 	// for i < rows and j < cols, which is the tier's NR.
@@ -254,9 +254,9 @@ const (
 	//	dst      rows x cols, rows lddst apart, written, may be residual itself
 	//	x        rows x cols
 	//	bias     cols
-	//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+	//	residual rows x cols, rows ldresidual apart, or one row if that is 0
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelFinishGELUTanh
 	// KernelFinishSiLU computes dst[i*lddst+j] = SiLU(x[i*cols+j] + bias[j]) + residual[i*ldresidual+j]
 	// for i < rows and j < cols, which is the tier's NR.
@@ -264,18 +264,18 @@ const (
 	//	dst      rows x cols, rows lddst apart, written, may be residual itself
 	//	x        rows x cols
 	//	bias     cols
-	//	residual rows x cols, rows ldresidual apart, or one row where that is 0
+	//	residual rows x cols, rows ldresidual apart, or one row if that is 0
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelFinishSiLU
-	// KernelSoftmaxRows computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r). If stream is not 0, dst goes past the caches, and the kernel
+	// KernelSoftmaxRows computes dst[r,c] = exp(x[r,c]-max_r) / sum_c exp(x[r,c]-max_r). If stream is not 0, dst is written past the caches, and the kernel
 	// needs tmp.
 	//
 	//	dst rows x cols, written, may be x itself
 	//	x   rows x cols
 	//	tmp cols+32, scratch, may be empty
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelSoftmaxRows
 	// KernelExpSumRows computes for each row max[r] = the maximum of x[r,:], but at least the least finite number,
 	// dst[r,c] = s*exp(x[r,c]-max[r]) and sum[r], which they add up to; s is a constant within
@@ -286,34 +286,34 @@ const (
 	//	max rows, written
 	//	sum rows, written
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelExpSumRows
-	// KernelMaxVec returns the maximum of x, -Inf if x is empty. It may miss a NaN.
+	// KernelMaxVec returns the maximum of x, or -Inf if x is empty. It may miss a NaN.
 	//
 	//	x n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelMaxVec
 	// KernelSumExpVec returns the sum of exp(x[i]-max) over x, of which no element is above max.
 	//
 	//	x n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelSumExpVec
 	// KernelLayerNormRows computes dst[r,c] = (x[r,c]-mean_r)/sqrt(var_r+eps)*weight[c] + bias[c].
-	// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-	// of rows that are left, that one included.
-	// If stream is not 0, dst goes past the caches.
+	// It stops at a row whose variance plus eps is at most 2^-100 or not finite, and returns the number
+	// of rows that are left, including that one.
+	// If stream is not 0, dst is written past the caches.
 	//
 	//	dst    rows x cols, written, may be x itself
 	//	x      rows x cols
 	//	weight cols
 	//	bias   cols
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelLayerNormRows
 	// KernelAddLayerNormRows computes sum[r,c] = x[r,c] + residual[r,c], then layerNormRows of sum to dst.
-	// Of the rows that are left, the first one has its sum.
+	// If it stops, the sum of the first of the rows that are left has been stored.
 	//
 	//	dst      rows x cols, written, may be x or residual or sum itself
 	//	sum      rows x cols, written, may be x or residual itself
@@ -322,20 +322,20 @@ const (
 	//	weight   cols
 	//	bias     cols
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAddLayerNormRows
 	// KernelRMSNormRows computes dst[r,c] = x[r,c]/sqrt(mean_c(x[r,c]^2)+eps)*weight[c].
-	// It stops at a row whose variance, with eps, is not above 2^-100 or not finite, and returns the number
-	// of rows that are left, that one included.
+	// It stops at a row whose variance plus eps is at most 2^-100 or not finite, and returns the number
+	// of rows that are left, including that one.
 	//
 	//	dst    rows x cols, written, may be x itself
 	//	x      rows x cols
 	//	weight cols
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelRMSNormRows
 	// KernelAddRMSNormRows computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
-	// Of the rows that are left, the first one has its sum.
+	// If it stops, the sum of the first of the rows that are left has been stored.
 	//
 	//	dst      rows x cols, written, may be x or residual or sum itself
 	//	sum      rows x cols, written, may be x or residual itself
@@ -343,9 +343,9 @@ const (
 	//	residual rows x cols
 	//	weight   cols
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAddRMSNormRows
-	// KernelAttnSoftmax takes a tile of scores into an online softmax:
+	// KernelAttnSoftmax adds a tile of scores to an online softmax:
 	//
 	//	for r := range rows {
 	//		row := s[r*ld:][:cols]
@@ -366,7 +366,7 @@ const (
 	//	sum    rows, read and written
 	//	factor rows, written
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnSoftmax
 	// KernelAttnKeys computes, panel by panel of nr rows, the tier's NR, a transpose:
 	//
@@ -377,10 +377,10 @@ const (
 	//	dst rows x cols, written
 	//	x   rows x cols, rows ldx apart
 	//
-	// cols >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnKeys
-	// KernelAttnPanels is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next
-	// panel elements after the one before. All of it is expected in a core's own caches.
+	// KernelAttnPanels does the same as gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, and panels begin
+	// panel elements apart. All operands are expected in a core's own caches.
 	//
 	// next, pace and count are hints: every two steps of k, 256 bytes of what is used afterwards are fetched, count
 	// times; the first begin next elements from b, and the others pace bytes further each.
@@ -389,16 +389,16 @@ const (
 	//	b k x n, rows ldb apart
 	//	c m x n, rows ldc apart, written, and read unless beta is 0
 	//
-	// n >= 1, k >= 1, panel >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// n >= 1, k >= 1, panel >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnPanels
 	// KernelAttnScaleRows computes x[r*ld+c] = x[r*ld+c]*factor[r] + 0, rounded once, for r < rows and c < cols.
 	//
 	//	x      rows x cols, rows ld apart, read and written
 	//	factor rows
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnScaleRows
-	// KernelAttnShort is attention of one head with at most 64 queries and keys, whose scores are in s, a key in each row of 64 elements:
+	// KernelAttnShort computes attention of one head with at most 64 queries and keys. Their scores are in s, in a row of 64 elements for each key:
 	//
 	//	for r := range rows {
 	//		for j := range n {
@@ -410,26 +410,26 @@ const (
 	//		}
 	//	}
 	//
-	// The elements of a row of bias from the number of rows on do not matter. A bias of -Inf
-	// hides the key, whatever the score; a query that sees none has zeros. There is no bias
-	// where that is empty. It leaves anything in s.
+	// The elements of a row of bias from the number of rows on are not used. A bias of -Inf
+	// hides the key for any score; the result for a query that sees no key is zeros. If bias is empty,
+	// there is no bias. The kernel may leave any values in s.
 	//
-	//	bias n x 64, rows ldb apart, or one row where that is 0, may be empty
+	//	bias n x 64, rows ldb apart, or one row if that is 0, may be empty
 	//	s    69 x 64, scratch
 	//	v    n x cols, rows ldv apart
 	//	o    rows x cols, rows ldo apart, written
 	//
-	// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+	// n >= 1, cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnShort
-	// KernelAttnFew is attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
+	// KernelAttnFew does the same as attnShort for fewer queries and up to 256 keys, with s[r*272+j] for s[j*64+r] and
 	// bias[r*ldb+j] for bias[j*ldb+r]. The elements of a row of bias from the n-th on are -Inf.
 	//
-	//	bias rows x (n+15)&^15, rows ldb apart, or one row where that is 0
+	//	bias rows x (n+15)&^15, rows ldb apart, or one row if that is 0
 	//	s    rows x 272, scratch
 	//	v    n x cols, rows ldv apart
 	//	o    rows x cols, rows ldo apart, written
 	//
-	// n >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+	// n >= 1, cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnFew
 	// KernelAttnValues computes o[r*ldo+c] += sum_j p[r*ldp+j] * v[j*ldv+c] for r < rows, c < cols and j < n, in order.
 	//
@@ -437,105 +437,105 @@ const (
 	//	p rows x n, rows ldp apart
 	//	v n x cols, rows ldv apart
 	//
-	// rows >= 1, cols >= 1. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnValues
 	// KernelAttnValuesFloat16 computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the binary16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-	// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
+	// cols is a multiple of 16. The memory ahead bytes after the current elements of v is fetched into the second-level cache.
 	//
 	//	o rows x cols, rows ldo apart, read and written
 	//	p rows x n, rows ldp apart
 	//	v n x cols uint16, rows ldv apart
 	//
-	// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, cols >= 16. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnValuesFloat16
 	// KernelAttnValuesBFloat16 computes o[r*ldo+c] += sum_j p[r*ldp+j] * the value of the bfloat16 number v[j*ldv+c] for r < rows, c < cols and j < n, in order.
-	// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
+	// cols is a multiple of 16. The memory ahead bytes after the current elements of v is fetched into the second-level cache.
 	//
 	//	o rows x cols, rows ldo apart, read and written
 	//	p rows x n, rows ldp apart
 	//	v n x cols uint16, rows ldv apart
 	//
-	// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, cols >= 16. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnValuesBFloat16
 	// KernelAttnValuesInt8 computes o[r*ldo+c] += sum_j p[r*ldp+j] * (scale[j]*v[j*ldv+c]) for r < rows, c < cols and j < n, in order.
-	// cols is a multiple of 16. What lies ahead bytes further in v is fetched into the second-level cache on the way.
+	// cols is a multiple of 16. The memory ahead bytes after the current elements of v is fetched into the second-level cache.
 	//
 	//	o     rows x cols, rows ldo apart, read and written
 	//	p     rows x n, rows ldp apart
 	//	v     n x cols int8, rows ldv apart
 	//	scale n
 	//
-	// rows >= 1, cols >= 16. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, cols >= 16. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnValuesInt8
-	// KernelAttnScoresFloat16 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
+	// KernelAttnScoresFloat16 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, and panel is k*nr:
 	//
 	//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the binary16 number b[q*panel+p*nr+j]
 	//
-	// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way.
+	// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, the memory ahead bytes after the current elements of b
+	// is fetched into the second-level cache.
 	//
 	//	a rows x k, rows lda apart
 	//	b panels x k*nr uint16
 	//	c rows x panels*nr, rows ldc apart, written
 	//
-	// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, panels >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnScoresFloat16
-	// KernelAttnScoresBFloat16 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
+	// KernelAttnScoresBFloat16 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, and panel is k*nr:
 	//
 	//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * the value of the bfloat16 number b[q*panel+p*nr+j]
 	//
-	// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way.
+	// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, the memory ahead bytes after the current elements of b
+	// is fetched into the second-level cache.
 	//
 	//	a rows x k, rows lda apart
 	//	b panels x k*nr uint16
 	//	c rows x panels*nr, rows ldc apart, written
 	//
-	// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, panels >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnScoresBFloat16
-	// KernelAttnScoresInt8 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, which is k*nr:
+	// KernelAttnScoresInt8 multiplies rows of a by consecutive panels of nr columns, the tier's NR. A panel has panel elements, and panel is k*nr:
 	//
 	//	c[i*ldc+q*nr+j] = alpha * sum_p a[i*lda+p] * (scale[q*nr+j]*b[q*panel+p*nr+j])
 	//
-	// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way.
+	// for i < rows, q < panels, j < nr and p < k, in order. If ahead is not 0, the memory ahead bytes after the current elements of b
+	// is fetched into the second-level cache.
 	//
 	//	a     rows x k, rows lda apart
 	//	b     panels x k*nr int8
 	//	scale panels*nr
 	//	c     rows x panels*nr, rows ldc apart, written
 	//
-	// rows >= 1, panels >= 1, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, panels >= 1, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAttnScoresInt8
-	// KernelRoundWords makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
-	// cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.
+	// KernelRoundWords converts rows of x to words: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. The result must fit a word. After
+	// cols elements, rows of dst have zeros. filled is cols, rounded up to a multiple of 16.
 	//
 	//	dst rows x filled int16, rows lddst apart, written
 	//	x   rows x cols, rows ldx apart
 	//
-	// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, filled >= 16. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelRoundWords
-	// KernelWordColumns makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:
+	// KernelWordColumns converts columns of x to words, each with a scale, in panels of nr columns, the tier's NR:
 	//
 	//	largest := the largest magnitude of the column
 	//	scale[j] = largest * float32(1.0/511)
 	//	dst[j/nr*filled*nr+i/2*2*nr+j%nr*2+i%2] = x[i*ldx+j] * (511/max(largest, 0x1p-100)), rounded once, ties to even
 	//
-	// Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,
+	// If a column has a NaN or an infinity, its scale is NaN, and its integers are arbitrary. After rows elements,
 	// columns have zeros. filled is rows, rounded up to a multiple of 16.
 	//
 	//	dst   filled x cols int16, written
 	//	scale cols, written
 	//	x     rows x cols, rows ldx apart
 	//
-	// rows >= 1, filled >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// rows >= 1, filled >= 16, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWordColumns
-	// KernelWordPanel multiplies rows of words with a panel of nr columns, the tier's NR:
+	// KernelWordPanel multiplies rows of words by a panel of nr columns, the tier's NR:
 	//
 	//	for i := range m {
 	//		for j := range nr {
-	//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
-	//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
+	//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits for any order
+	//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to c[i*ldc+j] if add is not 0
 	//		}
 	//	}
 	//
@@ -546,63 +546,63 @@ const (
 	//	weight nr
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 16, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWordPanel
 	// KernelExpVec computes dst[i] = exp(x[i]) for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelExpVec
 	// KernelGELUVec computes dst[i] = x[i]*Phi(x[i]), the erf form of GELU, for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGELUVec
 	// KernelGELUTanhVec computes dst[i] = x[i]*(1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3)))/2 for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelGELUTanhVec
 	// KernelSiLUVec computes dst[i] = x[i]/(1+exp(-x[i])) for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelSiLUVec
 	// KernelSigmoidVec computes dst[i] = 1/(1+exp(-x[i])) for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelSigmoidVec
 	// KernelTanhVec computes dst[i] = tanh(x[i]) for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelTanhVec
 	// KernelErfVec computes dst[i] = erf(x[i]) for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelErfVec
 	// KernelReLUVec computes dst[i] = max(x[i], 0), or x[i] where that is NaN, for every i of dst.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelReLUVec
 	// KernelAddVec computes dst[i] = a[i] + b[i] for every i of dst.
 	//
@@ -610,7 +610,7 @@ const (
 	//	a   n
 	//	b   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAddVec
 	// KernelMulVec computes dst[i] = a[i] * b[i] for every i of dst.
 	//
@@ -618,7 +618,7 @@ const (
 	//	a   n
 	//	b   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelMulVec
 	// KernelBiasVec computes dst[i] = a[i] + b[i], or -Inf where b[i] is, for every i of dst.
 	//
@@ -626,166 +626,166 @@ const (
 	//	a   n
 	//	b   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBiasVec
 	// KernelScaleVec computes dst[i] = alpha*x[i] for every i of x.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelScaleVec
 	// KernelSubSubVec computes dst[i] = (x[i]-a)-b for every i of x.
 	//
 	//	dst n, written, may be x itself
 	//	x   n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelSubSubVec
 	// KernelAXPYVec computes y[i] += alpha*x[i] for every i of x.
 	//
 	//	y n, read and written, may be x itself
 	//	x n
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelAXPYVec
-	// KernelFloat16Vec computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
-	// What lies ahead bytes further in x is fetched into the second-level cache on the way.
+	// KernelFloat16Vec computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN becomes quiet.
+	// The memory ahead bytes after the current elements of x is fetched into the second-level cache.
 	//
 	//	dst n, written
 	//	x   n uint16
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelFloat16Vec
 	// KernelBFloat16Vec computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
-	// What lies ahead bytes further in x is fetched into the second-level cache on the way.
+	// The memory ahead bytes after the current elements of x is fetched into the second-level cache.
 	//
 	//	dst n, written
 	//	x   n uint16
 	//
-	// Operands that are written overlap no others, unless it says so.
+	// Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBFloat16Vec
 	// KernelWidenInt8 computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
-	// What lies ahead bytes further in x is fetched into the second-level cache on the way.
+	// The memory ahead bytes after the current elements of x is fetched into the second-level cache.
 	//
 	//	dst   rows x cols, written
 	//	x     rows x cols int8, rows ldx apart
 	//	scale rows x 1, rows ldscale apart
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWidenInt8
 	// KernelWidenInt8Panel computes dst[i*nr+j] = x[i*nr+j] * scale[j] for i < rows and j < nr, the tier's NR.
-	// What lies ahead bytes further in x is fetched into the second-level cache on the way.
+	// The memory ahead bytes after the current elements of x is fetched into the second-level cache.
 	//
 	//	dst   rows x nr, written
 	//	x     rows x nr int8
 	//	scale nr
 	//
-	// nr >= 1. Operands that are written overlap no others, unless it says so.
+	// nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWidenInt8Panel
-	// KernelQuantizeInt8 makes integers of each row of x:
+	// KernelQuantizeInt8 converts each row of x to integers:
 	//
 	//	largest := the largest magnitude of the row
 	//	scale[i] = largest * float32(1.0/127)
 	//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 	//
-	// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
-	// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
-	// and start[i] = -128 times the sum of the integers of the row.
+	// If a row has a NaN or an infinity, its scale is NaN, and its integers are arbitrary.
+	// After cols elements, rows of dst have zeros. cols and filled are multiples of 32.
+	// start[i] is -128 times the sum of the integers of the row.
 	//
 	//	dst   rows x filled int8, rows lddst apart, written
 	//	x     rows x cols, rows ldx apart
 	//	scale rows, written
 	//	start rows int32, written
 	//
-	// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 32, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelQuantizeInt8
-	// KernelRotate128 is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
+	// KernelRotate128 computes the Walsh-Hadamard transform of each block of 128 elements of rows of x, multiplied by by:
 	//
 	//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 	//
-	// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
-	// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
+	// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block at this distance,
+	// where the index of a lacks the bit: a, b = a+b, a-b. cols is a multiple of 128.
 	//
 	//	dst rows x cols, rows lddst apart, written
 	//	x   rows x cols, rows ldx apart
 	//	by  cols
 	//
-	// cols >= 128. Operands that are written overlap no others, unless it says so.
+	// cols >= 128. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelRotate128
-	// KernelRotate32 is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
+	// KernelRotate32 computes the Walsh-Hadamard transform of each block of 32 elements of rows of x, multiplied by by:
 	//
 	//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 	//
-	// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
-	// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
+	// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block at this distance,
+	// where the index of a lacks the bit: a, b = a+b, a-b. cols is a multiple of 32.
 	//
 	//	dst rows x cols, rows lddst apart, written
 	//	x   rows x cols, rows ldx apart
 	//	by  cols
 	//
-	// cols >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelRotate32
-	// KernelQuantizeInt16 makes integers of each row of x:
+	// KernelQuantizeInt16 converts each row of x to integers:
 	//
 	//	largest := the largest magnitude of the row
 	//	scale[i] = largest * float32(1.0/127)
 	//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 	//
-	// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
-	// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
+	// If a row has a NaN or an infinity, its scale is NaN, and its integers are arbitrary.
+	// After cols elements, rows of dst have zeros. cols and filled are multiples of 32.
 	//
 	//	dst   rows x filled int16, rows lddst apart, written
 	//	x     rows x cols, rows ldx apart
 	//	scale rows, written
 	//
-	// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 32, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelQuantizeInt16
-	// KernelQuantizeInt16By64 is quantizeInt8By32 in blocks of 64, of integers of 16 bits, without start.
+	// KernelQuantizeInt16By64 does the same as quantizeInt8By32 for blocks of 64, with integers of 16 bits and without start.
 	//
 	//	dst   rows x filled int16, rows lddst apart, written
 	//	x     rows x cols, rows ldx apart
 	//	scale (cols+63)/64 x rows, rows ldscale apart, written
 	//
-	// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelQuantizeInt16By64
-	// KernelQuantizeInt16By32 is quantizeInt8By32 in blocks of 32, of integers of 16 bits, without start.
+	// KernelQuantizeInt16By32 does the same as quantizeInt8By32 for blocks of 32, with integers of 16 bits and without start.
 	//
 	//	dst   rows x filled int16, rows lddst apart, written
 	//	x     rows x cols, rows ldx apart
 	//	scale (cols+31)/32 x rows, rows ldscale apart, written
 	//
-	// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelQuantizeInt16By32
-	// KernelQuantizeInt8By32 is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
-	// and what the sum of its integers makes is start[p/32*ldscale+i].
+	// KernelQuantizeInt8By32 does the same as quantizeInt8 for blocks of 32 of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
+	// and -128 times the sum of its integers is start[p/32*ldscale+i].
 	//
 	//	dst   rows x filled int8, rows lddst apart, written
 	//	x     rows x cols, rows ldx apart
 	//	scale (cols+31)/32 x rows, rows ldscale apart, written
 	//	start (cols+31)/32 x rows int32, rows ldscale apart, written
 	//
-	// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelQuantizeInt8By32
-	// KernelQuantizeInt8By64 is quantizeInt8By32 in blocks of 64.
+	// KernelQuantizeInt8By64 does the same as quantizeInt8By32 for blocks of 64.
 	//
 	//	dst   rows x filled int8, rows lddst apart, written
 	//	x     rows x cols, rows ldx apart
 	//	scale (cols+63)/64 x rows, rows ldscale apart, written
 	//	start (cols+63)/64 x rows int32, rows ldscale apart, written
 	//
-	// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelQuantizeInt8By64
-	// KernelQuantizeInt8By16 is quantizeInt8By32 in blocks of 16.
+	// KernelQuantizeInt8By16 does the same as quantizeInt8By32 for blocks of 16.
 	//
 	//	dst   rows x filled int8, rows lddst apart, written
 	//	x     rows x cols, rows ldx apart
 	//	scale (cols+15)/16 x rows, rows ldscale apart, written
 	//	start (cols+15)/16 x rows int32, rows ldscale apart, written
 	//
-	// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelQuantizeInt8By16
-	// KernelInt8Quads multiplies rows of integers with a panel of nr columns, the tier's NR:
+	// KernelInt8Quads multiplies rows of integers by a panel of nr columns, the tier's NR:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -797,10 +797,10 @@ const (
 	//		}
 	//	}
 	//
-	// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-	// k is a multiple of 16, and no integer with a sign is below -127.
-	// With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,
-	// and a quarter of that ahead into the first, if ahead is not 0.
+	// without bias[j] if there is no bias; if there are no weights, c receives the bits of t. There is no bias without weights.
+	// k is a multiple of 16, and no signed integer is below -127.
+	// If ahead is not 0, on AVX-512 and with one row, the memory ahead bytes after the current elements of b is fetched
+	// into the second-level cache, and the memory ahead/4 bytes after them into the first.
 	//
 	//	a      m x k int8, rows lda apart
 	//	scale  m
@@ -810,9 +810,9 @@ const (
 	//	bias   nr, may be empty
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 16, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelInt8Quads
-	// KernelInt8Pairs multiplies rows of integers with a panel of nr columns, the tier's NR:
+	// KernelInt8Pairs multiplies rows of integers by a panel of nr columns, the tier's NR:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -824,8 +824,8 @@ const (
 	//		}
 	//	}
 	//
-	// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-	// k is a multiple of 16, and no integer with a sign is below -127.
+	// without bias[j] if there is no bias; if there are no weights, c receives the bits of t. There is no bias without weights.
+	// k is a multiple of 16, and no signed integer is below -127.
 	//
 	//	a      m x k int16, rows lda apart
 	//	scale  m
@@ -834,9 +834,9 @@ const (
 	//	bias   nr, may be empty
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 16, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelInt8Pairs
-	// KernelInt8Winograd is int8Pairs by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is
+	// KernelInt8Winograd computes the same as int8Pairs by Winograd's inner product, with half the number of multiplications. In each group of 32 elements of k, p is
 	// one of the first 16, q is p+16, and the sum t begins with ofRows[i] + ofColumns[j]:
 	//
 	//	t += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])
@@ -852,25 +852,25 @@ const (
 	//	bias      nr, may be empty
 	//	c         m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelInt8Winograd
-	// KernelWinogradRows is what int8Winograd takes off for rows of A: ofRows[i] is the sum of -a[i*lda+p]*a[i*lda+q] over the pairs.
+	// KernelWinogradRows computes the terms that int8Winograd subtracts for rows of A: ofRows[i] is the sum of -a[i*lda+p]*a[i*lda+q] over the pairs.
 	//
 	//	ofRows rows int32, written
 	//	a      rows x k int16, rows lda apart
 	//
-	// k >= 32. Operands that are written overlap no others, unless it says so.
+	// k >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWinogradRows
-	// KernelWinogradColumns makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its
+	// KernelWinogradColumns converts a panel of B to words, dst[p] = b[p], and computes the terms that int8Winograd subtracts for its
 	// columns: ofColumns[j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs.
 	//
 	//	dst       k x nr int16, written
 	//	ofColumns nr int32, written
 	//	b         k x nr int8
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWinogradColumns
-	// KernelInt8Octets multiplies rows of integers with a panel of nr columns, the tier's NR:
+	// KernelInt8Octets multiplies rows of integers by a panel of nr columns, the tier's NR:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -882,8 +882,8 @@ const (
 	//		}
 	//	}
 	//
-	// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-	// k is a multiple of 16, and no integer with a sign is below -127.
+	// without bias[j] if there is no bias; if there are no weights, c receives the bits of t. There is no bias without weights.
+	// k is a multiple of 16, and no signed integer is below -127.
 	//
 	//	a      m x k int8, rows lda apart
 	//	scale  m
@@ -892,9 +892,9 @@ const (
 	//	bias   nr, may be empty
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 16, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelInt8Octets
-	// KernelInt8Dots multiplies rows of integers with a panel of nr columns, the tier's NR:
+	// KernelInt8Dots multiplies rows of integers by a panel of nr columns, the tier's NR:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -906,8 +906,8 @@ const (
 	//		}
 	//	}
 	//
-	// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
-	// k is a multiple of 16, and no integer with a sign is below -127.
+	// without bias[j] if there is no bias; if there are no weights, c receives the bits of t. There is no bias without weights.
+	// k is a multiple of 16, and no signed integer is below -127.
 	//
 	//	a      m x k int8, rows lda apart
 	//	scale  m
@@ -916,9 +916,9 @@ const (
 	//	bias   nr, may be empty
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 16, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelInt8Dots
-	// KernelInt8Tiles multiplies rows of integers with panels of nr columns, 16 or 32:
+	// KernelInt8Tiles multiplies rows of integers by panels of nr columns, 16 or 32:
 	//
 	//	sum := start[i] + the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]
 	//	c[i*ldc+q*nr+j] = float32(float32(float32(sum) * scale[i]) * weight[q*nr+j]) + bias[q*nr+j]
@@ -934,9 +934,9 @@ const (
 	//	sums   1024 int32, scratch
 	//	c      m x panels*nr, rows ldc apart, written
 	//
-	// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
+	// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelInt8Tiles
-	// KernelWordDigits splits words into digits, for wordTiles: x[i] is 256*high + low, where low has 8 bits with a sign, and high is taken modulo 256. With the
+	// KernelWordDigits splits words into digits, for wordTiles: x[i] is 256*high + low, where low is a signed byte, and high is taken modulo 256. With the
 	// low byte of a word first,
 	//
 	//	dst[i] = 0, high
@@ -948,14 +948,14 @@ const (
 	//	dst 3 x n int16, rows lddst apart, written
 	//	x   n int16
 	//
-	// n >= 32. Operands that are written overlap no others, unless it says so.
+	// n >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWordDigits
-	// KernelWordTiles multiplies rows of words with panels of nr columns, 16 or 32, of which b has three sets. A word of a is two bytes without a sign, one of b
-	// two bytes with a sign, and a product of words is the sum of the product of their low bytes and that of their high bytes:
+	// KernelWordTiles multiplies rows of words by panels of nr columns, 16 or 32; b has three sets of them. A word of a is two unsigned bytes, a word of b is
+	// two signed bytes, and a product of words is the sum of the product of their low bytes and that of their high bytes:
 	//
 	//	s := for each set t, the sum of a[i*lda+p] * b[(t*panels+q)*ldb+p/2*2*nr+2*j+p%2] for p < k
 	//	y := float32(float32(s[0]<<16 + s[1]<<8 + s[2]) * weight[q*nr+j])
-	//	c[i*ldc+q*nr+j] = y, added to what is there if add is not 0
+	//	c[i*ldc+q*nr+j] = y, added to c[i*ldc+j] if add is not 0
 	//
 	// for each panel q. k is a multiple of 16. Sums wrap around.
 	//
@@ -965,36 +965,36 @@ const (
 	//	sums   1024 int32, scratch
 	//	c      m x panels*nr, rows ldc apart, read and written
 	//
-	// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
+	// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelWordTiles
-	// KernelBFloat16Tiles multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:
+	// KernelBFloat16Tiles multiplies rows of bfloat16 numbers by panels of nr columns, 16 or 32:
 	//
 	//	c[i*ldc+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]
 	//
 	// for each panel q. k is a multiple of 32. Of each 32 steps of k, the products of even steps are summed up in their order, and so are those
-	// of odd steps; both sums are added, and that is added to the sum of the steps before. Each of these additions rounds once to the
+	// of odd steps; both sums are added, and the result is added to the sum of the previous steps. Each of these additions rounds once to the
 	// nearest float32, ties to even. Denormal numbers, operands and sums alike, count as zero.
 	//
 	//	a m x k uint16, rows lda apart
 	//	b panels x k*nr uint16, rows ldb apart
 	//	c m x panels*nr, rows ldc apart, written
 	//
-	// m >= 1, k >= 32, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
+	// m >= 1, k >= 32, nr >= 16, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBFloat16Tiles
-	// KernelBFloat16Pairs multiplies rows of bfloat16 numbers with a panel of nr columns, the tier's NR:
+	// KernelBFloat16Pairs multiplies rows of bfloat16 numbers by a panel of nr columns, the tier's NR:
 	//
 	//	c[i*ldc+j] = the sum over p < k of a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
 	//
 	// k is a multiple of 8. The sum begins with 0, or with c[i*ldc+j] if add is not 0. Of each pair of steps the product of the odd one is added
 	// first, then that of the even one. Each addition of a product rounds once to the nearest float32, ties to even. Denormal numbers, operands
-	// and sums alike, count as zero: VDPBF16PS in Intel's manual, volume 2. What lies ahead bytes further in b is fetched into the second-level
-	// cache, and a quarter of that ahead into the first, if ahead is not 0.
+	// and sums alike, count as zero: VDPBF16PS in Intel's manual, volume 2. If ahead is not 0, the memory ahead bytes after the current elements
+	// of b is fetched into the second-level cache, and the memory ahead/4 bytes after them into the first.
 	//
 	//	a m x k uint16, rows lda apart
 	//	b k x nr uint16
 	//	c m x nr, rows ldc apart, read and written
 	//
-	// k >= 8, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 8, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBFloat16Pairs
 	// KernelBFloat16Rows computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols
 	// to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.
@@ -1002,10 +1002,10 @@ const (
 	//	dst rows x filled uint16, rows lddst apart, written
 	//	x   rows x cols, rows ldx apart
 	//
-	// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+	// cols >= 1, filled >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBFloat16Rows
-	// KernelBlocks8 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks8 multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1021,10 +1021,10 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-	// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// start is -128 times the sum of the group's integers, because signed weights are multiplied as unsigned bytes, plus 128.
+	// The scale of column j has 16 bits and is at 2*j; w[4*nr*(p/4)+4*j+p%4] after all scales is q.
 	//
 	//	a     m x k int8, rows lda apart
 	//	scale k/32 x m, rows ldscale apart
@@ -1032,10 +1032,10 @@ const (
 	//	b     (k+31)/32 x 34*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks8
-	// KernelBlocks4 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks4 multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1051,9 +1051,9 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// The scale of column j has 16 bits and is at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all scales is q.
 	//
 	//	a     m x k int8, rows lda apart
 	//	scale k/32 x m, rows ldscale apart
@@ -1061,10 +1061,10 @@ const (
 	//	b     (k+31)/32 x 18*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks4
-	// KernelBlocks4K multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks4K multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1081,11 +1081,11 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
-	// are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
-	// column make its scale, and its minimum.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// A block of 256 begins with a number of 16 bits for each column, and then another one for the column's minimum. Then there
+	// are, 8 times, a byte for each column, a byte for its minimum, and w as in blocks4. The product of a column's number and
+	// byte is its scale, and that of the other two is its minimum.
 	//
 	//	a      m x k int8, rows lda apart
 	//	scale  k/32 x m, rows ldscale apart
@@ -1093,10 +1093,10 @@ const (
 	//	b      (k+255)/256 x 148*nr uint8
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks4K
-	// KernelBlocks6K multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-	// have no sign:
+	// KernelBlocks6K multiplies rows of integers by a panel of nr columns in groups of 16 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1112,10 +1112,10 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-	// for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// A block of 256 begins with a number of 16 bits for each column. Then there are, 8 times, two signed bytes
+	// for each column, for two groups, and w for the first and for the second group. The scale is number times byte; q is
 	// w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
 	//
 	//	a     m x k int8, rows lda apart
@@ -1124,10 +1124,10 @@ const (
 	//	b     (k+255)/256 x 210*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks6K
-	// KernelBlocks4Min multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks4Min multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1144,9 +1144,9 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// The scale of column j has 16 bits and is at 2*j, and its minimum after all scales; then follows w as in blocks4.
 	//
 	//	a      m x k int8, rows lda apart
 	//	scale  k/32 x m, rows ldscale apart
@@ -1154,10 +1154,10 @@ const (
 	//	b      (k+31)/32 x 20*nr uint8
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks4Min
-	// KernelBlocks5 multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks5 multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1173,10 +1173,10 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
-	// w[16*nr+4*j+p%4] the fifth.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// The scale of column j has 16 bits and is at 2*j; w as in blocks4 has the lower 4 bits of q, and bit p/4 of
+	// w[16*nr+4*j+p%4] is the fifth.
 	//
 	//	a     m x k int8, rows lda apart
 	//	scale k/32 x m, rows ldscale apart
@@ -1184,10 +1184,10 @@ const (
 	//	b     (k+31)/32 x 22*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks5
-	// KernelBlocks5Min multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks5Min multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1204,9 +1204,9 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// The scale of column j has 16 bits and is at 2*j, and its minimum after all scales; then follows w as in blocks5.
 	//
 	//	a      m x k int8, rows lda apart
 	//	scale  k/32 x m, rows ldscale apart
@@ -1214,10 +1214,10 @@ const (
 	//	b      (k+31)/32 x 24*nr uint8
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks5Min
-	// KernelBlocks5K multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks5K multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1234,9 +1234,9 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// A block is as of blocks4K, with w as of blocks5.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// A block is as in blocks4K, with w as in blocks5.
 	//
 	//	a      m x k int8, rows lda apart
 	//	scale  k/32 x m, rows ldscale apart
@@ -1244,10 +1244,10 @@ const (
 	//	b      (k+255)/256 x 180*nr uint8
 	//	c      m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks5K
-	// KernelBlocksCodes multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocksCodes multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1263,10 +1263,10 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
-	// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// The scale of column j is 2 to the power of byte j minus 128; w as in blocks4 after these bytes has codes, and q is the
+	// number of a code plus 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 	//
 	//	a     m x k int8, rows lda apart
 	//	scale k/32 x m, rows ldscale apart
@@ -1274,10 +1274,10 @@ const (
 	//	b     (k+31)/32 x 17*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocksCodes
-	// KernelBlocks4NL multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks4NL multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1293,11 +1293,11 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-	// The scale of a column is of 16 bits, at 2*j; w as of blocks4 after all of them is codes, and q the number of a
-	// code, larger by 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// start is -128 times the sum of the group's integers, because signed weights are multiplied as unsigned bytes, plus 128.
+	// The scale of column j has 16 bits and is at 2*j; w as in blocks4 after all scales has codes, and q is the number of a
+	// code plus 128: 1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241.
 	//
 	//	a     m x k int8, rows lda apart
 	//	scale k/32 x m, rows ldscale apart
@@ -1305,10 +1305,10 @@ const (
 	//	b     (k+31)/32 x 18*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks4NL
-	// KernelBlocks4NLK multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
-	// have no sign:
+	// KernelBlocks4NLK multiplies rows of integers by a panel of nr columns in groups of 32 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1324,11 +1324,11 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-	// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times a byte with a sign for each
-	// column and w as of blocks4NL. Number and byte make the scale.
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// start is -128 times the sum of the group's integers, because signed weights are multiplied as unsigned bytes, plus 128.
+	// A block of 256 begins with a number of 16 bits for each column. Then there are, 8 times, a signed byte for each
+	// column and w as in blocks4NL. The scale is number times byte.
 	//
 	//	a     m x k int8, rows lda apart
 	//	scale k/32 x m, rows ldscale apart
@@ -1336,10 +1336,10 @@ const (
 	//	b     (k+255)/256 x 138*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks4NLK
-	// KernelBlocks3K multiplies rows of integers with a panel of nr columns in groups of 16 elements, whose weights q
-	// have no sign:
+	// KernelBlocks3K multiplies rows of integers by a panel of nr columns in groups of 16 elements. The weights q
+	// are unsigned:
 	//
 	//	for i := range m {
 	//		for j := range nr {
@@ -1355,10 +1355,10 @@ const (
 	//		}
 	//	}
 	//
-	// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-	// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
-	// A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
-	// for each column, for two groups, and w for both. Number and byte make the scale; q of group g of the two is
+	// k is a multiple of 32. If ahead is not 0, the memory ahead bytes after the current elements of b is fetched into the
+	// second-level cache, and the memory ahead/4 bytes after them into the first. It is a hint, which has an effect only on x86.
+	// A block of 256 begins with a number of 16 bits for each column. Then there are, 8 times, two signed bytes
+	// for each column, for two groups, and w for both. The scale is number times byte; q of group g of the two is
 	// w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4.
 	//
 	//	a     m x k int8, rows lda apart
@@ -1367,9 +1367,9 @@ const (
 	//	b     (k+255)/256 x 114*nr uint8
 	//	c     m x nr, rows ldc apart, read and written
 	//
-	// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks3K
-	// KernelSignDots computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
+	// KernelSignDots computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim minus twice the
 	// number of bits that differ:
 	//
 	//	for i := range m {
@@ -1388,7 +1388,7 @@ const (
 	//	a   words x m int32, rows lda apart
 	//	b   n/16 x words*16 int32
 	//
-	// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
+	// n >= 16, words >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelSignDots
 	// KernelDeltaRows decays a state, adds to it, and reads from it, column by column:
 	//
@@ -1399,7 +1399,7 @@ const (
 	//		dst[c] = sum_r q[r]*state[r*ld+c]
 	//	}
 	//
-	// where sums go from the first row of k to the last, and products that are added are not rounded.
+	// where sums are in the order of the rows, and products that are added are not rounded.
 	//
 	//	dst   cols, written, may be v itself
 	//	state rows x cols, rows ld apart, read and written
@@ -1407,7 +1407,7 @@ const (
 	//	k     rows
 	//	v     cols
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelDeltaRows
 	// KernelScanRows decays a state, adds to it, and reads from it, column by column:
 	//
@@ -1418,7 +1418,7 @@ const (
 	//		dst[c] = sum_r q[r]*state[r*ld+c]
 	//	}
 	//
-	// where sums go from the first row of k to the last, and products that are added are not rounded.
+	// where sums are in the order of the rows, and products that are added are not rounded.
 	//
 	//	dst   cols, written, may be v itself
 	//	state rows x cols, rows ld apart, read and written
@@ -1426,16 +1426,16 @@ const (
 	//	k     rows
 	//	v     cols
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelScanRows
-	// KernelRoundedSums rounds numbers with several scales, and sums up what least squares need, by column:
+	// KernelRoundedSums rounds numbers with several scales, and computes the sums that least squares need, by column:
 	//
 	//	q[p] := min(max(x[p]*scale[c] + offset[c], low), high), rounded to the nearest integer, ties to even
 	//	sums[c] = sum_p w[p]*q[p]
 	//	sums[cols+c] = sum_p w[p]*q[p]*x[p]
 	//	sums[2*cols+c] = sum_p w[p]*q[p]*q[p]
 	//
-	// where sums go from the first number to the last, and each operation rounds. All numbers are finite, and low and high are
+	// where sums are in the order of the numbers, and each operation rounds. All numbers are finite, and low and high are
 	// integers of at most 2^22.
 	//
 	//	sums   3 x cols, written
@@ -1444,7 +1444,7 @@ const (
 	//	x      n
 	//	w      n
 	//
-	// cols >= 1. Operands that are written overlap no others, unless it says so.
+	// cols >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelRoundedSums
 	numKernels
 )
@@ -1553,24 +1553,24 @@ var kernelNames = [numKernels]string{
 }
 
 const (
-	// ShortQueries is the number of queries, and of keys, that AttnShort takes at most. Their
-	// scores need ShortRows rows of as many elements.
+	// ShortQueries is the largest number of queries, and of keys, for AttnShort. Their
+	// scores need ShortRows rows of ShortQueries elements.
 	ShortQueries, ShortRows = 64, 69
-	// FewKeys is the number of keys that AttnFew takes at most. The scores of a query need FewRow elements.
+	// FewKeys is the largest number of keys for AttnFew. The scores of a query need FewRow elements.
 	FewKeys, FewRow = 256, 272
-	// FetchedPiece is how many bytes AttnPanels fetches at a time.
+	// FetchedPiece is the number of bytes that AttnPanels fetches at a time.
 	FetchedPiece = 256
-	// Int8Stretch is the most integers of a row that have a scale in common, and WeightBlock where
-	// the weights are in blocks, too.
+	// Int8Stretch is the largest number of integers of a row that share a scale, and WeightBlock is
+	// the largest one if the weights are in blocks.
 	Int8Stretch, WeightBlock = 32768, 32
-	// RotateBlock is how many elements of a row are rotated together, and RotateGroup where no such block is left.
+	// RotateBlock is the number of elements of a row that are rotated together, and RotateGroup is the number for the rest of a row.
 	RotateBlock, RotateGroup = 128, 32
-	// SignPanel is how many vectors share a panel, where they are held by their signs.
+	// SignPanel is the number of vectors in a panel of signs.
 	SignPanel = 16
-	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up
-	// to 31 bits for MostWordKeys keys.
+	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; sums of their products
+	// have 31 bits for MostWordKeys keys.
 	WeightBits, ValueTop, MostWordKeys = 13, 511, 509
-	// TileSums is how many sums the tiles of Int8Tiles hold.
+	// TileSums is the number of sums in the tiles of Int8Tiles.
 	TileSums = 1024
 	// PanelsAtOnce is the number of panels that the kernels of one row multiply side by side.
 	PanelsAtOnce = 4
