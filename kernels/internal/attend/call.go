@@ -1,10 +1,10 @@
 // Package attend computes attention.
 //
-//   - call.go has the arguments, and what a call decides about all of them.
+//   - call.go has the arguments, and the decisions that apply to a whole call.
 //   - plan.go cuts a call into pieces and chooses how to compute each.
 //   - run.go hands the pieces to threads, and splits.go merges pieces that share a row of the
 //     result.
-//   - unit.go is one piece at work, and keys.go finds its keys and values.
+//   - unit.go computes one piece, and keys.go finds its keys and values.
 //   - tiles.go, weights.go and short.go are the ways to compute a piece. They use panels.go for
 //     scores, products.go for values, relative.go, mask.go and, for products of integers,
 //     integers.go.
@@ -22,7 +22,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Strides says where the rows of a tensor of [batch, heads, length, dim] lie.
+// Strides holds the distances between the rows of a tensor of [batch, heads, length, dim].
 type Strides struct{ Batch, Head, Row int }
 
 // Offset returns the index of a row's first element.
@@ -31,21 +31,21 @@ func Offset(s Strides, b, h, i int) int { return b*s.Batch + h*s.Head + i*s.Row 
 // EmptyRow is the result for a query that sees no key.
 type EmptyRow uint8
 
-// The choices, in the order of package kernels.
+// These are the choices, in the order of package kernels.
 const (
 	EmptyZero EmptyRow = iota
 	EmptyNaN
 	EmptyUniform
 )
 
-// Sequence describes a sequence where lengths differ, or keys and values are in pages.
+// Sequence describes a sequence if lengths differ, or if keys and values are in pages.
 type Sequence struct {
 	LenQ, LenK, Past int
 	Query, Key       int // the first rows of its queries and outputs, and of its keys and values
 	Pages            []int32
 }
 
-// Params are kernels.AttentionParams, checked and with their defaults.
+// Params is kernels.AttentionParams, checked and with its defaults.
 type Params struct {
 	Batch, Heads                             int
 	LenQ, LenK                               int
@@ -73,33 +73,32 @@ type strategy uint8
 
 const (
 	attendTiles   strategy = iota // tile by tile of keys, with a running maximum and sum
-	attendWeights                 // the same in three passes, since the caller wants the weights
+	attendWeights                 // in three passes, for callers that want the weights
 	attendShort                   // a whole head: its scores, then one call of the assembly with vectors of queries
 	attendFew                     // a whole head: its scores, then one call of the assembly with vectors of keys
 )
 
 // Call is one call, checked and not empty.
 //
-// The work is cut into units: the queries [i, i+rows) of one head. Where each head has only one
-// query, or few queries on keys in pages, a unit has the queries of all heads that share a key
-// head: the first query of each, then the second. Where there are few queries and few heads, each
-// stretch of the keys is a split, and the results of the splits are merged at the end. One split of
-// one unit is a piece. The division of the work does not change results: package order defines
-// them.
+// The work is cut into units: the queries [i, i+rows) of one head. If each head has only one query,
+// or few queries on keys in pages, a unit has the queries of all heads that share a key head: the
+// first query of each, then the second. If there are few queries and few heads, each stretch of the
+// keys is a split, and the results of the splits are merged at the end. One split of one unit is a
+// piece. The division of the work does not change results, which package order defines.
 type Call struct {
 	P      Params
 	isa    simd.ISA
 	mr, nr int            // the tile of the micro-kernel
-	int8   weights.Record // of products of integers
-	groups []group        // of the sequences with queries
-	parts  int            // of the parallel loop
+	int8   weights.Record // the record for products of integers
+	groups []group        // the groups of the sequences with queries
+	parts  int            // number of parts of the parallel loop
 
-	partial []float32 // the results of the pieces, where there are several splits
+	partial []float32 // the results of the pieces, if there are several splits
 }
 
-// group has sequences of the same lengths, and the division of their work: all sequences of a call,
-// or a single one where the call describes each sequence; the result of a sequence then does not
-// depend on the other sequences.
+// group has sequences of the same lengths, and the division of their work. It has all sequences of
+// a call, or a single one if the call describes each sequence; then the result of a sequence does
+// not depend on the other sequences.
 type group struct {
 	seq              int // the first sequence
 	lenQ, lenK, past int
@@ -108,23 +107,23 @@ type group struct {
 	fold    int  // query heads in a unit
 	rows    int  // query rows of a unit, except the last of a head
 	chunks  int  // units of a head
-	units   int  // of all heads and sequences
+	units   int  // units of all heads and sequences
 	tile    int  // keys of a tile: a block
 	stretch int  // keys of a stretch
-	splits  int  // of a unit: 1, or as many as there are stretches
+	splits  int  // splits of a unit: 1, or the number of stretches
 	split   int  // keys of a split
 	strip   int  // rows that are scored at a time
 	perPart int  // pieces in one part of the parallel loop
-	ints    bool // products are of integers
+	ints    bool // products multiply integers
 	dots    bool // scores are dot products
-	joins   bool // neighbouring units are computed as one if the same thread has them
+	joins   bool // a thread computes neighbouring units as one
 
 	part    int // the first part
-	partial int // where the results of the pieces begin in the call's, if there are several splits
+	partial int // the index in Call.partial of the pieces' results, if there are several splits
 }
 
-// interleaved reports whether the rows of a unit are several queries of several heads, which are
-// copied together.
+// interleaved reports whether the rows of a unit are several queries of several heads. They are
+// then copied together.
 func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
 
 // partsEnd returns the part after the last of the group.

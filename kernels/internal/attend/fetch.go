@@ -4,9 +4,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// While a strip is multiplied, the operands used next are fetched into the core's own caches: the
-// queries and the output of the next strip, and a share of the next tile's keys and values, or of
-// the next unit's.
+// While a strip is multiplied, this file fetches the operands that are used next into the core's
+// own caches: the queries and the output of the next strip, and a share of the keys and values of
+// the next tile or of the next unit.
 
 // fetchAhead queues the memory used after the strip of rows [from, to) and the keys from j on:
 // either queries and keys, or output and values.
@@ -41,7 +41,7 @@ func (u *unit) fetchRows(r int, output bool) {
 }
 
 // afterValues returns the address of the keys, in narrow pages, that are used after the values from
-// j on: those of the next tile, or of the next unit; 0 if there are none.
+// j on: those of the next tile, or of the next unit. It returns 0 if there are none.
 func (u *unit) afterValues(j int) uintptr {
 	switch next := &u.w.next; {
 	case u.after(j) < u.hi:

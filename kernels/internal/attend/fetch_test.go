@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// TestFetchQueue: the pieces of a queue hold every byte of the rows, and outside what the rows span
-// only the rest of a piece.
+// TestFetchQueue: the pieces of a queue contain every byte of the rows. Outside the memory from the
+// first to the last byte of the rows, they contain only the rest of a piece.
 func TestFetchQueue(t *testing.T) {
 	for _, s := range []struct{ rows, dim, ld, runs int }{{5, 64, 64, 1}, {5, 16, 16, 1}, {3, 100, 100, 1}, {5, 64, 192, 1}, {4, 130, 390, 3}, {7, 8, 24, 1}, {0, 64, 64, 0}, {3, 0, 5, 0}} {
 		x := make([]float32, 1<<12)

@@ -1,11 +1,11 @@
 package attend
 
-// Attention tile by tile with products of integers: scores of queries and keys as int8, and the
-// weights as words times the values as words. The steps between them, and the sums of the weights,
-// are the same as with floats.
+// This file computes attention tile by tile with products of integers: the scores of queries and
+// keys as int8, and the products of weights as words and values as words. The steps between them,
+// and the sums of the weights, are the same as with floats.
 
-// ofHead returns the hull of the keys that all queries of the head see: the scales of values are
-// those of a tile within it, however the head is cut into units.
+// ofHead returns the smallest interval with the keys that all queries of the head see. The scales
+// of values are those of a tile within it, for any division of the head into units.
 func (u *unit) ofHead() (lo, hi int) {
 	lo = u.g.lenK
 	for q := range u.g.lenQ {
@@ -27,14 +27,14 @@ func (u *unit) packIntegers(j, n int) {
 	w.values.Pack(&c.int8, u.v.from(j), u.v.ld, n, p.ValueDim)
 }
 
-// integerScores is scores.
+// integerScores does the same as scores, with integers.
 func (u *unit) integerScores(s []float32, lds, ra, rb, j, n int) {
 	w := &u.w.integers
 	w.keys.Scores(&u.c.int8, &w.queries, ra, rb-ra, n, u.c.P.HeadDim, s, lds)
 	u.mask(s, lds, ra, rb, j, n)
 }
 
-// integerValues is values, of the first n keys of the tile.
+// integerValues does the same as values for the first n keys of the tile, with integers.
 func (u *unit) integerValues(s []float32, lds, ra, rb, n int, beta float32) {
 	u.w.integers.values.Multiply(&u.c.int8, s, lds, rb-ra, n, beta, u.o[ra*u.ldo:], u.ldo)
 }

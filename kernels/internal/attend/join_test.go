@@ -9,9 +9,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 )
 
-// TestAttentionJoined: units that are computed together give the bits that they give one by one,
-// since chance decides which of them a thread has. Units whose queries see different keys are not
-// joined.
+// TestAttentionJoined: units that are computed together have the same bits as units that are
+// computed one by one, since chance decides which units a thread computes. Units whose queries see
+// different keys are not joined.
 func TestAttentionJoined(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	const batch, heads = 2, 2
@@ -62,7 +62,8 @@ func TestAttentionJoined(t *testing.T) {
 	}
 }
 
-// attendPieces computes piece by piece, or with as many together as the call allows.
+// attendPieces computes the pieces one by one, or together in the largest numbers that the call
+// allows.
 func attendPieces(p Params, together bool) (dst []float32, joined bool) {
 	p.Dst = make([]float32, p.Batch*p.DstStrides.Batch)
 	c := &Call{P: p}
@@ -97,7 +98,7 @@ func randomKeep(r *rand.Rand, n int) []bool {
 	return keep
 }
 
-// queryLengths are n lengths from 1 to most.
+// queryLengths returns n lengths from 1 to most.
 func queryLengths(n, most int) []int {
 	lengths := make([]int, n)
 	for i := range lengths {

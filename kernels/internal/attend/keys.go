@@ -17,14 +17,14 @@ type keyRows struct {
 	pages *kv.Pages
 	table []int32
 	head  int
-	apart bool // the rows loaded lie in several pages, or are made float32 piece by piece
+	apart bool // the loaded rows are in several pages, or are converted to float32 piece by piece
 	isa   simd.ISA
-	buf   *[]float32 // for that
-	then  uintptr    // what is used after them
+	buf   *[]float32 // memory for the converted pieces
+	then  uintptr    // the address of the memory that is used after them
 }
 
 // pieceElements is the number of elements that are widened to float32 at a time for few queries,
-// which read them again at once: a quarter of the smallest first-level cache.
+// which read them at once: a quarter of the smallest first-level cache.
 const pieceElements = 1 << 11
 
 // keysOf returns the keys or values of a head of a sequence.
@@ -38,9 +38,9 @@ func (c *Call) keysOf(x []float32, pages *kv.Pages, s Strides, seq, head int) ke
 	return keyRows{data: x[Offset(s, seq, head, 0):], ld: s.Row}
 }
 
-// load makes the rows [j, j+n) float32, which they are unless they lie in narrow pages, and if
-// together is set one piece, in buf; otherwise piece does so. While rows of these are widened the
-// next ones are fetched, and with the last ones what is at then.
+// load provides the rows [j, j+n) as float32. Rows in narrow pages are widened: if together is set,
+// all at once into buf, and otherwise by piece. While rows are widened, load fetches the next ones,
+// and with the last rows the memory at then.
 func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool, then uintptr) {
 	p := k.pages
 	if p == nil {
@@ -65,7 +65,7 @@ func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool, th
 	}
 }
 
-// widen makes the first of n rows from row j on float32, some that lie in a page.
+// widen widens the first some of n rows from row j on to float32. These rows are in one page.
 func (k *keyRows) widen(isa simd.ISA, dst []float32, j, some, n int, then uintptr) {
 	if some < n {
 		then = k.address(j + some)
@@ -73,7 +73,8 @@ func (k *keyRows) widen(isa simd.ISA, dst []float32, j, some, n int, then uintpt
 	k.pages.Widen(isa, dst, int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows, some, then)
 }
 
-// address returns the address of row j in narrow pages, or of the panel that has it, else 0.
+// address returns the address of row j in narrow pages, or of the panel that contains it, and 0 for
+// other keys.
 func (k *keyRows) address(j int) uintptr {
 	if k.pages == nil || k.pages.Format == weights.F32 {
 		return 0
@@ -117,11 +118,11 @@ func (k *keyRows) panelPiece(isa simd.ISA, buf *[]float32, j, n, limit int, then
 	return *buf, column, some
 }
 
-// from returns the rows from row j on, of those that are one piece.
+// from returns the rows from row j on that are contiguous.
 func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
-// piece returns the rows from row j on that are one piece, at most n, and their number. It is valid
-// until the next one, of the same buf, and n are all that are left.
+// piece returns the rows from row j on that are contiguous, at most n, and their number. They are
+// valid until the next call with the same buf. n must be the number of all rows that are left.
 func (k *keyRows) piece(j, n int) ([]float32, int) {
 	if !k.apart {
 		return k.from(j), n

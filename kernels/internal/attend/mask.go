@@ -8,14 +8,14 @@ import (
 
 // This file applies the mask to a tile of scores: hidden keys, and biases.
 
-// mask applies the mask to a tile of scores: the biases, and then what hides keys, so that no bias
-// shows a hidden key again.
+// mask applies the mask to a tile of scores: first the biases and then the terms that hide keys, so
+// that a bias never makes a hidden key visible.
 func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 	p, w := &u.c.P, u.w
 	for i := range p.Mask {
 		switch t := &p.Mask[i]; t.Kind {
 		case mask.Bias:
-			head, query := u.headOf(ra), u.queryOf(ra) // of a row; a division for each row would take as long as its biases
+			head, query := u.headOf(ra), u.queryOf(ra) // of row ra; a division for each row would take as long as its biases
 			for r := range rb - ra {
 				t.AddBias(u.c.isa, s[r*lds:][:n], u.seq, head, query, j, true)
 				if head++; head == u.head+u.g.fold {
@@ -26,7 +26,7 @@ func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 			u.addALiBi(t, s, lds, ra, rb, j, n)
 		}
 	}
-	several := u.c.biases() > 1 // a single one has hidden its keys
+	several := u.c.biases() > 1 // a single bias has hidden its keys
 	for i := range p.Mask {
 		if t := &p.Mask[i]; t.Kind == mask.Keep || t.Kind == mask.Blocked || several && t.Kind == mask.Bias {
 			for r := ra; r < rb; r++ {
@@ -42,15 +42,14 @@ func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// hideBeyond sets the scores of row r to v for those of the keys j, j+1, … that are outside its
-// interval.
+// hideBeyond sets the scores of row r to v for the keys j, j+1, … that are outside its interval.
 func (u *unit) hideBeyond(s []float32, v float32, r, j int) {
 	lo, hi := u.w.lo[r], u.w.hi[r]
 	mem.Fill(s[:min(max(lo-j, 0), len(s))], v)
 	mem.Fill(s[min(max(hi-j, 0), len(s)):], v)
 }
 
-// clearHidden sets the weights of row r to 0 for those of the keys j, j+1, … that it does not see.
+// clearHidden sets the weights of row r to 0 for the keys j, j+1, … that it does not see.
 func (u *unit) clearHidden(s []float32, r, j int) {
 	u.hideBeyond(s, 0, r, j)
 	for i := range u.c.P.Mask {

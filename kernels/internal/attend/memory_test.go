@@ -9,10 +9,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// The memory that a call takes in addition to its arguments.
+// This file tests the memory that a call needs in addition to its arguments.
 
-// scratchBytes returns the memory that a call takes beyond its arguments, on one thread: that of
-// fresh scratch structures after the call.
+// scratchBytes returns the memory that a call needs beyond its arguments, on one thread: the size
+// of new scratch structures after the call.
 func scratchBytes(p Params) int {
 	c, w := new(Call), new(scratch)
 	c.P = p
@@ -35,9 +35,9 @@ func TestAttentionMemory(t *testing.T) {
 		for _, kind := range []string{"prefill", "decode", "masked", "relative"} {
 			t.Run(fmt.Sprintf("dim=%d/%s", dim, kind), func(t *testing.T) {
 				measure := func(n int) int {
-					// A stride of 0 lets all rows be the same memory, so that the test needs
-					// little. Few queries in few heads are cut into small blocks, for the sake of
-					// threads.
+					// A stride of 0 gives all rows the same memory, so that the test needs little.
+					// Few queries in few heads are cut into small blocks, so that threads can share
+					// them.
 					heads := max(1, 8192/n)
 					p := contiguous(Params{Batch: 1, Heads: heads, LenQ: n, LenK: n, HeadDim: dim})
 					p.QStrides, p.KStrides, p.VStrides, p.DstStrides = Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}, Strides{Batch: 1}

@@ -11,8 +11,8 @@ import (
 // columns of a product: panels of NR keys, as pages have them. Keys in rows are transposed, a tile
 // at a time for many queries, and piece by piece for few.
 
-// panelElements is the number of elements that become panels at a time for few queries, which read
-// it again at once: up to simd.PanelsAtOnce panels, which stay in the first-level cache.
+// panelElements is the number of elements that are transposed at a time for few queries, which read
+// them at once: up to simd.PanelsAtOnce panels, which stay in the first-level cache.
 const panelElements = 1 << 13
 
 // inPanels reports whether the keys lie in pages as panels of the tier.
@@ -46,8 +46,8 @@ func (u *unit) packKeys(j, n int) {
 	u.keys.data = w.keys
 }
 
-// transpose makes panels of NR columns of n keys, ld elements apart. Columns without a key may hold
-// anything.
+// transpose sets dst to panels of NR columns with n keys, ld elements apart. Columns without a key
+// may have any contents.
 func (w *scratch) transpose(c *Call, dst, keys []float32, n, ld int) {
 	const side = 8 // of the blocks that are transposed by vectors
 	dim, at := c.P.HeadDim, 0
@@ -57,7 +57,7 @@ func (w *scratch) transpose(c *Call, dst, keys []float32, n, ld int) {
 	}
 	for ; at < n; at += c.nr {
 		some, from, ldx := min(c.nr, n-at), keys[at*ld:], ld
-		if some < side && dim >= side { // whole blocks, of which the last rows are anything
+		if some < side && dim >= side { // whole blocks, whose last rows may have any contents
 			w.few = mem.Grow(w.few, side*dim)
 			simd.CopyRows(c.isa, w.few, from, some, dim, dim, ld)
 			some, from, ldx = side, w.few, dim
@@ -66,8 +66,8 @@ func (w *scratch) transpose(c *Call, dst, keys []float32, n, ld int) {
 	}
 }
 
-// keyPiece returns panels that have the keys from j on, at most n, the column of key j in the first
-// panel, and the number of keys. They are valid until the next piece.
+// keyPiece returns panels with at most n keys from j on, the column of key j in the first panel,
+// and the number of keys. The panels are valid until the next piece.
 func (u *unit) keyPiece(j, n int) (panels []float32, column, some int) {
 	c, k, dim := u.c, &u.k, u.c.P.HeadDim
 	switch {
@@ -84,13 +84,13 @@ func (u *unit) keyPiece(j, n int) (panels []float32, column, some int) {
 	return u.w.panel, 0, some
 }
 
-// pieceRows returns the number of keys that become panels at a time for few queries.
+// pieceRows returns the number of keys that are transposed at a time for few queries.
 func (c *Call) pieceRows() int {
 	return c.nr * max(1, min(simd.PanelsAtOnce, panelElements/max(1, c.nr*c.P.HeadDim)))
 }
 
-// scores computes the tile of rows [ra, rb) and keys [j, j+n), which are prepared, into s, whose
-// element 0 is its first: scaled, with the biases, -Inf where hidden.
+// scores sets s to the scores of rows [ra, rb) and keys [j, j+n), which are prepared; element 0 of
+// s is the first score. Scores are scaled and have the biases; those of hidden keys are -Inf.
 func (u *unit) scores(s []float32, lds, ra, rb, j, n int) {
 	u.products(s, lds, ra, rb, j, n)
 	if u.c.P.Relative != nil {
@@ -121,10 +121,10 @@ func (u *unit) products(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// storedScores multiplies m queries by keys of less than 32 bits where their page has them,
-// beginning with key j of the n that are left. It returns the number of keys: 0 if they are
-// prepared otherwise, or if key j is not the first of a panel. Address then is fetched after the
-// last of the n keys.
+// storedScores multiplies m queries by keys of less than 32 bits where they are stored, beginning
+// with key j of the n that are left. It returns the number of keys that it has multiplied: 0 if
+// they are prepared in another way, or if key j is not the first of a panel. The memory at address
+// then is fetched after the last of the n keys.
 func (u *unit) storedScores(s []float32, lds, m int, q []float32, j, n int, then uintptr) int {
 	c, w, k := u.c, u.w, &u.k
 	if !u.inPanels() || u.keys.data != nil || k.pages.Format == weights.F32 || j%c.nr != 0 {
@@ -140,7 +140,7 @@ func (u *unit) storedScores(s []float32, lds, m int, q []float32, j, n int, then
 	if whole > 0 {
 		p.Scores(c.isa, page, k.head, row, whole, m, c.P.Scale, q, u.ldq, s, lds, next)
 	}
-	if done := whole * nr; done < some { // a whole panel, since all of it is there
+	if done := whole * nr; done < some { // multiply a whole panel, since the page has all of it
 		w.line = mem.Grow(w.line, m*nr)
 		p.Scores(c.isa, page, k.head, row+done, 1, m, c.P.Scale, q, u.ldq, w.line, nr, next)
 		for i := range m {
@@ -150,7 +150,7 @@ func (u *unit) storedScores(s []float32, lds, m int, q []float32, j, n int, then
 	return some
 }
 
-// columns multiplies m queries with n keys from a column of the first panel on.
+// columns multiplies m queries by n keys, beginning with a column of the first panel.
 func (u *unit) columns(s []float32, lds, m int, q, panels []float32, column, n int) {
 	c, dim := u.c, u.c.P.HeadDim
 	panel, done := c.nr*dim, 0
@@ -168,8 +168,8 @@ func (u *unit) columns(s []float32, lds, m int, q, panels []float32, column, n i
 	}
 }
 
-// wholePanels sets n elements of s to products of a query with whole panels, the last of which go
-// through a buffer.
+// wholePanels sets n elements of s to products of a query and whole panels. The last panels are
+// multiplied into a buffer.
 func (w *scratch) wholePanels(c *Call, s []float32, n int, q, panels []float32) {
 	const most = simd.PanelsAtOnce
 	panel, whole := c.nr*len(q), n/(most*c.nr)*most
@@ -186,7 +186,7 @@ func (w *scratch) wholePanels(c *Call, s []float32, n int, q, panels []float32) 
 // fetchedKeys is the number of keys that are fetched ahead of a single query.
 const fetchedKeys = 8
 
-// dotScores is dot products of queries and keys in rows, times the scale.
+// dotScores computes scores as dot products of queries and keys in rows, times the scale.
 func dotScores(c *Call, rows, n int, q []float32, ldq int, keys []float32, ldk int, s []float32, lds int) {
 	dim, scale := c.P.HeadDim, c.P.Scale
 	if rows == 1 {
@@ -196,8 +196,9 @@ func dotScores(c *Call, rows, n int, q []float32, ldq int, keys []float32, ldk i
 	gemmDot(c.isa, rows, n, dim, scale, q, ldq, keys, ldk, s, lds)
 }
 
-// headScores is the scores of a whole head: s[i*lds+j] is that of row i of a and row j of b,
-// queries and keys or the other way round. Behind a row of s there may be more, up to whole panels.
+// headScores computes the scores of a whole head. s[i*lds+j] is the score of row i of a and row j
+// of b; one of a and b has the queries, and the other the keys. After each row of s there may be
+// further elements, up to whole panels.
 func (w *scratch) headScores(c *Call, dots bool, rows, n int, a []float32, lda int, b []float32, ldb int, s []float32, lds int) {
 	if dots {
 		dotScores(c, rows, n, a, lda, b, ldb, s, lds)

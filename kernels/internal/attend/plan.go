@@ -16,20 +16,20 @@ import (
 // Sizes has the sizes of the work. They affect only speed: package order states the order in which
 // numbers are summed up.
 type Sizes struct {
-	// A unit has up to UnitRows query rows, which share each tile of keys. Relative terms need room
-	// for two more products of a tile.
+	// A unit has up to UnitRows query rows, which share each tile of keys. Relative terms need
+	// memory for two more products of a tile.
 	UnitRows, RelativeRows int
-	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them,
-	// and a head has fewer than FoldQueries queries. Separate units would widen the same keys once
-	// per head, which takes as long as the few queries themselves. With more queries the widening
-	// costs little, and longer units are harder to divide among threads.
+	// A unit has the queries of several heads if keys are in pages, there are at least FoldKeys of
+	// them, and a head has fewer than FoldQueries queries. Separate units would widen the same keys
+	// once per head, which takes the same time as the products of the few queries. With more
+	// queries the widening costs little, and longer units are harder to divide among threads.
 	FoldKeys, FoldQueries int
-	// Up to InPlaceRows query rows take values piece by piece where they lie in several pages; more
-	// have them copied together.
+	// Up to InPlaceRows query rows read values page by page if they are in several pages. For more
+	// rows, the values are copied together.
 	InPlaceRows int
 	// Up to AccumulateRows query rows add up the values in place.
 	AccumulateRows int
-	// From CrowdedRows query rows on, queries and values are copied if they crowd the cache.
+	// For CrowdedRows query rows or more, queries and values are copied if they crowd the cache.
 	CrowdedRows int
 }
 
@@ -41,15 +41,15 @@ const (
 	// A unit has at most unitElements elements of queries, which bounds one call of the
 	// micro-kernel.
 	unitElements = 1 << 16
-	// A call is cut into at least minUnits units, as long as each keeps more than minRows rows:
-	// with few units, threads would wait for the last of them.
+	// A call is cut into at least minUnits units, provided that each has more than minRows rows.
+	// With fewer units, threads would wait for the last of them.
 	minUnits, minRows = 32, 64
 	// Neighbouring units that are computed as one have at most joinedRows rows.
 	joinedRows = 512
-	// Units of up to splitRows rows have their keys cut into splits, where there are at most
-	// splitUnits units.
+	// The keys of units of up to splitRows rows are cut into splits if there are at most splitUnits
+	// units.
 	splitRows, splitUnits = 8, 32
-	// The last strip has up to lastRows rows more than the others.
+	// The last strip has up to lastRows rows more than the other strips.
 	lastRows = 12
 	// partElements bounds the scores of the pieces that make one part of a call.
 	partElements = 1 << 11
@@ -62,7 +62,7 @@ func (c *Call) plan() {
 	p := &c.P
 	c.isa = simd.Active()
 	c.mr, c.nr = simd.GemmTile(c.isa)
-	if p.Int8 { // which asks the system for tiles
+	if p.Int8 { // this asks the system for tiles
 		c.int8 = weights.OfHeads(c.isa)
 	}
 	c.groups, c.parts = c.groups[:0], 0
@@ -102,14 +102,15 @@ func (c *Call) add(g group, sequences int) {
 	c.groups = append(c.groups, g)
 }
 
-// inPieces reports whether the queries of a sequence may be those of several calls: they may under
-// a causal mask, and with pages, which keep the keys for the next call.
+// inPieces reports whether the queries of a sequence may come in several calls. They may under a
+// causal mask, and with pages, which keep the keys for the next call.
 func (c *Call) inPieces() bool {
 	return c.P.KPages != nil || slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.Kind == mask.Window && t.After <= 0 })
 }
 
-// byIntegers reports whether the units of a group are computed with integers. The answer is the
-// same on every tier: heads with few queries or keys are not, since some tiers compute them whole.
+// byIntegers reports whether the units of a group are computed with integers. The result is the
+// same on every tier. It is false for heads with few queries or keys, because some tiers compute
+// these as a whole.
 func (c *Call) byIntegers(g *group) bool {
 	p := &c.P
 	const queries, strip = 12, 32
@@ -118,7 +119,7 @@ func (c *Call) byIntegers(g *group) bool {
 		weights.IntegerHead(p.HeadDim) && weights.IntegerHead(p.ValueDim) && p.KPages == nil && p.Relative == nil && p.Sinks == nil
 }
 
-// planUnits chooses the rows of a unit; the keys of a tile are a block of package order.
+// planUnits chooses the number of rows of a unit. The keys of a tile are a block of package order.
 func (c *Call) planUnits(g *group, sequences int) {
 	p := &c.P
 	limit := Size.UnitRows
@@ -140,16 +141,16 @@ func (c *Call) planUnits(g *group, sequences int) {
 	}
 }
 
-// folds reports whether units of several queries are to have those of all heads that share a key
-// head, whose pages are then made float32 once for these heads.
+// folds reports whether units with several queries should have the queries of all heads that share
+// a key head. The pages of the key head are then converted to float32 once for all these heads.
 func (c *Call) folds(g *group, shared int) bool {
 	p := &c.P
 	return p.KPages != nil && p.Relative == nil && p.Weights == nil && g.lenK >= Size.FoldKeys && g.lenQ*shared <= Size.FoldQueries*(shared-1) &&
-		!slices.ContainsFunc(p.Mask, func(t mask.Term) bool { return t.Kind == mask.ALiBi }) // whose ramp is a head's
+		!slices.ContainsFunc(p.Mask, func(t mask.Term) bool { return t.Kind == mask.ALiBi }) // the ramp of ALiBi differs from head to head
 }
 
-// cut cuts the queries of fold heads at a time into units of up to limit rows, or less where units
-// would be few.
+// cut cuts the queries of fold heads at a time into units of up to limit rows, or of fewer rows if
+// there would be few units.
 func (c *Call) cut(g *group, sequences, fold, limit int) {
 	p := &c.P
 	g.fold = fold
@@ -164,8 +165,8 @@ func (c *Call) cut(g *group, sequences, fold, limit int) {
 		g.chunks = (rows + g.rows - 1) / g.rows
 	}
 	if strip := c.stripRows(); g.chunks > 1 && limit >= strip && g.fold == 1 && p.Relative == nil {
-		// Whole strips, so that these are the same where units are computed as one. The last one
-		// takes a few rows more, and so does the last unit.
+		// A unit has whole strips, so that strips are the same if units are computed as one. The
+		// last strip has a few rows more, and so does the last unit.
 		strips := (rows - lastRows + strip - 1) / strip
 		g.rows = (strips + g.chunks - 1) / g.chunks * strip
 		g.chunks = (strips*strip + g.rows - 1) / g.rows
@@ -173,7 +174,7 @@ func (c *Call) cut(g *group, sequences, fold, limit int) {
 	g.units = heads * g.chunks
 }
 
-// planSplits cuts the keys of a unit into stretches, where threads would be idle otherwise.
+// planSplits cuts the keys of a unit into stretches if threads would be idle otherwise.
 func (c *Call) planSplits(g *group) {
 	g.splits, g.split = 1, g.lenK
 	units := splitUnits
@@ -191,18 +192,19 @@ func (c *Call) planSplits(g *group) {
 }
 
 const (
-	// Up to shortKeys queries and keys, attendShort takes any head. Where vectors have 16 elements
-	// it takes heads of roomyKeys, and wide heads of up to simd.ShortQueries.
+	// attendShort computes any head with up to shortKeys queries and keys. If vectors have 16
+	// elements, it computes heads with up to roomyKeys, and wide heads with up to
+	// simd.ShortQueries.
 	shortKeys, roomyKeys = 32, 40
-	// attendFew takes fewQueries queries with up to simd.FewKeys keys.
+	// attendFew computes heads with up to fewQueries queries and up to simd.FewKeys keys.
 	fewQueries = 7
-	// A head is at most WholeHeadDim wide, and makes at most wholeHeadSteps steps of a product,
-	// which bounds the call.
+	// A head is at most WholeHeadDim wide and needs at most wholeHeadSteps steps of a product,
+	// which bounds the time of the call.
 	WholeHeadDim, wholeHeadSteps = 1 << 11, 1 << 21
 )
 
-// chooseStrategy decides how the units are computed, by attendShort or attendFew where a unit is a
-// whole head that they can take.
+// chooseStrategy decides how the units are computed: by attendShort or attendFew if a unit is a
+// whole head that these can compute.
 func (c *Call) chooseStrategy(g *group) strategy {
 	p := &c.P
 	if p.Weights != nil {
@@ -223,8 +225,8 @@ func (c *Call) chooseStrategy(g *group) strategy {
 	return attendTiles
 }
 
-// biases returns the number of terms that add to scores. The strategies for whole heads add the
-// terms up first, which would give another result if there were several.
+// biases returns the number of terms that add to scores. The strategies for whole heads first add
+// up the terms, so that their result would differ if there were several.
 func (c *Call) biases() (n int) {
 	for i := range c.P.Mask {
 		if k := c.P.Mask[i].Kind; k == mask.Bias || k == mask.ALiBi {
@@ -234,8 +236,9 @@ func (c *Call) biases() (n int) {
 	return n
 }
 
-// mostShortKeys returns the number of queries and of keys up to which attendShort takes a head.
-// Vectors of 8, and rows that crowd the cache, are slower than the micro-kernel from shortKeys on.
+// mostShortKeys returns the largest number of queries and of keys of a head for attendShort. With
+// vectors of 8, and with rows that crowd the cache, attendShort is slower than the micro-kernel
+// from shortKeys on.
 func (c *Call) mostShortKeys() int {
 	if simd.KernelAttnShort.On(c.isa).Width < 16 || tune.Crowd(c.P.KStrides.Row, 16) {
 		return shortKeys

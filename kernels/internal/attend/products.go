@@ -7,17 +7,17 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The operands of a tile of keys, and the product of weights with values. That of queries with keys
-// is in panels.go.
+// This file has the operands of a tile of keys, and the products of weights and values. The
+// products of queries and keys are in panels.go.
 
-// crowded reports whether rows of dim elements, ld apart, are better copied. They are for many
-// queries, if the rows share a set of the cache: in a fused projection of 1024 features, for
-// example, rows are 12 KiB apart.
+// crowded reports whether rows of dim elements, ld apart, should be copied. They should be copied
+// for many queries if the rows share a set of the cache: in a fused projection of 1024 features,
+// for example, rows are 12 KiB apart.
 func (u *unit) crowded(ld, rows, dim int) bool {
 	return u.rows >= Size.CrowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
-// packQueries copies the queries of the unit if they crowd the cache, or are those of several
+// packQueries copies the queries of the unit if they crowd the cache, or if they belong to several
 // heads.
 func (u *unit) packQueries() {
 	p, w, fold, row := &u.c.P, u.w, 1, u.ldq
@@ -35,14 +35,14 @@ func (u *unit) packQueries() {
 	u.q, u.ldq = w.queries, ld
 }
 
-// ownOutput is memory for the outputs of an interleaved unit, [rows, ValueDim].
+// ownOutput returns memory for the outputs of an interleaved unit, [rows, ValueDim].
 func (u *unit) ownOutput() []float32 {
 	w := u.w
 	w.output = mem.Grow(w.output, u.rows*u.c.P.ValueDim)
 	return w.output
 }
 
-// spread copies the outputs of an interleaved unit from there to where they belong.
+// spread copies the outputs of an interleaved unit from this memory to the call's output.
 func (u *unit) spread() {
 	p, fold := &u.c.P, u.g.fold
 	if !u.g.interleaved() {
@@ -54,8 +54,8 @@ func (u *unit) spread() {
 	}
 }
 
-// panels is simd.GemmPanel panel by panel of b: NR columns each, panel elements apart. It fetches
-// what is queued.
+// panels calls simd.GemmPanel for each panel of b; panels have NR columns and are panel elements
+// apart. It fetches the queued memory.
 func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
 	c, ahead, at := u.c, &u.w.ahead, 0
 	if simd.KernelAttnPanels.InAssembly(c.isa) && k > 0 {
@@ -78,7 +78,7 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 func (u *unit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.P, u.w
 	wide := &w.wideValues
-	if u.g.rows <= Size.InPlaceRows { // after the keys
+	if u.g.rows <= Size.InPlaceRows { // they are fetched after the keys
 		wide = &w.wideKeys
 	}
 	u.v.load(c.isa, wide, j, n, u.g.rows > Size.InPlaceRows, u.afterValues(j))
@@ -96,8 +96,8 @@ func (u *unit) packValues(j, n int) {
 	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
 }
 
-// values is o = beta*o + the tile s times the first n of the prepared values, for the rows [ra,
-// rb); beta is 0 or 1. The products are one chain.
+// values sets o to beta*o plus the tile s times the first n of the prepared values, for the rows
+// [ra, rb). beta is 0 or 1. The products are one chain.
 func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
 	c, w, v, dim := u.c, u.w, &u.tile, u.c.P.ValueDim
 	o, rows := u.o[ra*u.ldo:], rb-ra

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// This file has the memory to fetch during a product.
+// This file has the queue of the memory that is fetched during a product.
 
 // fetchRun is memory to fetch: count pieces, pace bytes apart.
 type fetchRun struct {
@@ -15,7 +15,7 @@ type fetchRun struct {
 	pace, count int
 }
 
-// fetchQueue has the runs that the next products fetch, one with each call of simd.AttnPanels.
+// fetchQueue has the runs that the next products fetch, one run in each call of simd.AttnPanels.
 type fetchQueue struct {
 	runs [16]fetchRun
 	n    int
@@ -41,7 +41,7 @@ func (f *fetchQueue) add(r fetchRun) {
 	}
 }
 
-// take returns a run, relative to b, for simd.AttnPanels.
+// take removes a run and returns it relative to b, in the form for simd.AttnPanels.
 func (f *fetchQueue) take(b []float32) (next, pace, count int) {
 	if f.n == 0 {
 		return 0, 0, 0

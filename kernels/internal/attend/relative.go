@@ -9,8 +9,8 @@ import (
 // This file has relative positions: products with an embedding of the distance.
 
 // addRelative adds the relative terms to the scores of the rows [ra, rb) and the keys [j, j+n). The
-// micro-kernel multiplies the rows with the embeddings of all distances that occur in the tile; a
-// row's scores are a window into its products, which its position shifts.
+// micro-kernel multiplies the rows by the embeddings of all distances that occur in the tile. A
+// row's scores are a window of its products, which the row's position shifts.
 func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	p := &u.c.P
 	if p.HeadDim == 0 {
@@ -19,7 +19,7 @@ func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	m := rb - ra
 	zero := (len(p.Relative)/p.HeadDim - 1) / 2 // distance 0
 	first := u.queryOf(ra) + u.g.past - (j + n - 1) + zero
-	count := m + n - 1 // embedding first+e is that of row r and key i where e = r-i+n-1
+	count := m + n - 1 // embedding first+e is the one of row r and key i if e = r-i+n-1
 	byQuery, ld := u.relativeProducts(0, m, u.q[ra*u.ldq:], u.ldq, first, count)
 	for r := range m {
 		row := s[r*lds:][:n]
@@ -39,8 +39,8 @@ func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	}
 }
 
-// relativeProducts multiplies the given rows, queries or keys, with the embeddings [first,
-// first+count), times the scale, into one of two places.
+// relativeProducts multiplies the given rows, which are queries or keys, by the embeddings [first,
+// first+count), times the scale, and stores the products in one of two places.
 func (u *unit) relativeProducts(place, rows int, a []float32, lda, first, count int) (products []float32, ld int) {
 	c, p, w := u.c, &u.c.P, u.w
 	dim := p.HeadDim

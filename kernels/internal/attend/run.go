@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// This file runs a call: threads take its pieces.
+// This file runs a call, whose pieces are divided among threads.
 
 // Run computes attention on up to t threads, and frees the call: it must not be used again.
 func (c *Call) Run(t int) {
@@ -18,7 +18,7 @@ func (c *Call) Run(t int) {
 	c.free()
 }
 
-// UsesInt8 reports whether Run would compute with integers, for one sequence or more, and frees the
+// UsesInt8 reports whether Run would compute at least one sequence with integers, and frees the
 // call.
 func (c *Call) UsesInt8() bool {
 	c.plan()
@@ -60,8 +60,8 @@ func (c *Call) pieces(w *scratch, g *group, from, to int) {
 	}
 }
 
-// together returns how many of the pieces [i, to) are computed as one unit, for which the keys are
-// transposed once: neighbours in a head whose queries all see the same keys.
+// together returns the number of the pieces [i, to) that are computed as one unit, for which the
+// keys are transposed once. They are neighbours in a head, and all their queries see the same keys.
 func (g *group) together(i, to int) int {
 	if !g.joins {
 		return 1
@@ -69,7 +69,7 @@ func (g *group) together(i, to int) int {
 	return min(to-i, g.chunks-i%g.chunks, max(1, joinedRows/g.rows))
 }
 
-// piece computes one split of one unit, or all of several units that are neighbours.
+// piece computes one split of one unit, or the whole of several neighbouring units.
 func (c *Call) piece(w *scratch, g *group, i, units int) {
 	u := c.start(w, g, i/g.splits, units)
 	if next := i + units; g.splits == 1 && next < g.units {

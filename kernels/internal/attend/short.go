@@ -7,15 +7,15 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Attention of whole heads, all of whose scores are there before the softmax: those with few
-// queries and keys (attendShort), and those with very few queries (attendFew).
+// This file computes attention of whole heads, whose scores are all computed before the softmax:
+// heads with few queries and keys (attendShort), and heads with very few queries (attendFew).
 
-// headElements is the room that a head needs for scores, and for the numbers that are added to
-// them.
+// headElements is the number of elements that a head needs for scores, and for the numbers that are
+// added to them.
 const headElements = max(simd.ShortRows*simd.ShortQueries, fewQueries*simd.FewRow)
 
-// headMask says which keys a head sees, [lo, lo+n), and has the numbers that are added to their
-// scores, or nil. For attendShort bias has a row for each key, for attendFew one for each query.
+// headMask has the keys that a head sees, [lo, lo+n), and the numbers that are added to their
+// scores, or nil. For attendShort bias has a row for each key, for attendFew a row for each query.
 type headMask struct {
 	lo, n int
 	bias  []float32
@@ -61,7 +61,7 @@ func (c *Call) wholeHead(w *scratch, g *group, seq, head int, sees *headMask) {
 	k, v := c.keysOf(p.K, nil, p.KStrides, seq, kv), c.keysOf(p.V, nil, p.VStrides, seq, kv)
 	keys, values, ldk := k.from(sees.lo), v.from(sees.lo), k.ld
 	scores, ldq := w.scores[:headElements], p.QStrides.Row
-	if g.way == attendShort { // a product is the same the other way round
+	if g.way == attendShort { // the product has the same bits with its operands exchanged
 		w.headScores(c, g.dots, sees.n, g.lenQ, keys, ldk, q, ldq, scores, simd.ShortQueries)
 		simd.AttnShort(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 		return
@@ -70,8 +70,8 @@ func (c *Call) wholeHead(w *scratch, g *group, seq, head int, sees *headMask) {
 	simd.AttnFew(c.isa, g.lenQ, sees.n, sees.bias, sees.ldb, scores, weight, p.ValueDim, values, v.ld, o, p.DstStrides.Row)
 }
 
-// allKeys returns the keys that a head sees without a mask. attendFew needs a bias even so, which
-// hides what its last vector has beyond the keys; all queries share its row.
+// allKeys returns the keys that a head without a mask sees. attendFew needs a bias even then: it
+// hides the lanes of its last vector that have no key. All queries share one row of it.
 func (c *Call) allKeys(w *scratch, g *group) headMask {
 	n := g.lenK
 	if g.way != attendFew {
@@ -83,11 +83,11 @@ func (c *Call) allKeys(w *scratch, g *group) headMask {
 	return headMask{n: n, bias: bias}
 }
 
-// maskedKeys returns the keys that the mask lets a head see.
+// maskedKeys returns the keys that a head sees under the mask.
 func (c *Call) maskedKeys(w *scratch, g *group, head int) headMask {
 	u := c.start(w, g, head, 1)
 	u.visible(0, g.lenK)
-	lo := u.lo / order.DotLanes * order.DotLanes // where the lanes of the sum of weights begin
+	lo := u.lo / order.DotLanes * order.DotLanes // a multiple of the lanes of the sum of weights
 	n, ld := u.hi-lo, (g.lenK+15)&^15
 	if u.hi <= u.lo {
 		n = 0

@@ -1,6 +1,6 @@
 package attend
 
-// This file has splits of a unit: stretches of its keys that several threads compute.
+// This file computes splits of a unit: stretches of its keys that several threads compute.
 
 // partialOf returns the memory for the result of a piece of g: the output before the division by
 // the sum, and the rows' maxima and sums.
@@ -19,7 +19,7 @@ func (u *unit) tilesOfSplit(piece int) {
 	copy(state[u.rows:], u.w.sum)
 }
 
-// merges is the task of merging the pieces of each group, once all are computed.
+// merges is the task that merges the pieces of each group after all have been computed.
 type merges Call
 
 // Do implements par.Task: it merges the splits of the groups [from, to).

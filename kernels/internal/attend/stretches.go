@@ -6,8 +6,8 @@ import (
 
 // This file combines the stretches of a unit's keys, in the order of the keys.
 
-// add adds the rows of another stretch, which it overwrites, to the unit's output: both are brought
-// to a common maximum.
+// add adds the rows of another stretch, which it overwrites, to the unit's output, after scaling
+// both to a common maximum.
 func (u *unit) add(o []float32, ldo int, max, sum []float32) {
 	isa, all, old, dim := u.c.isa, &u.w.all, u.w.factor, u.c.P.ValueDim
 	for r := range u.rows {
@@ -20,7 +20,7 @@ func (u *unit) add(o []float32, ldo int, max, sum []float32) {
 	addRows(isa, u.o, o, u.rows, dim, u.ldo, ldo)
 }
 
-// end finishes the output, to which all stretches are added.
+// end finishes the output after all stretches have been added.
 func (u *unit) end() {
 	copy(u.w.max, u.w.all.max[:u.rows])
 	copy(u.w.sum, u.w.all.sum[:u.rows])

@@ -10,7 +10,7 @@ import (
 
 // This file computes attention tile by tile of keys, with a running maximum and sum for each row.
 
-// tiles computes the unit, which is not split, stretch by stretch of the keys.
+// tiles computes the unit, which is not split, one stretch of the keys after the other.
 func (u *unit) tiles() {
 	w, length := u.w, u.g.stretch
 	if u.hi <= (u.lo/length+1)*length {
@@ -38,11 +38,11 @@ func (u *unit) tiles() {
 	u.end()
 }
 
-// tilesOf computes the keys [lo, hi) of a stretch. If there are more, it leaves in o the sum of
+// tilesOf computes the keys [lo, hi) of a stretch. Unless only is set, it leaves in o the sum of
 // exp(score - max)*value for each row, and in w.max and w.sum the maximum and the sum of the
-// exponentials. The rows take their turn strip by strip: a strip's scores stay in the first-level
-// cache from the product to the values, and at the end its output for the division; the tile's keys
-// and values stay in the second.
+// exponentials. The rows are computed strip by strip: a strip's scores stay in the first-level
+// cache from the product to the values, and its output stays there for the division at the end. The
+// tile's keys and values stay in the second-level cache.
 func (u *unit) tilesOf(lo, hi int, only bool) {
 	w := u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
@@ -66,7 +66,7 @@ func (u *unit) tilesOf(lo, hi int, only bool) {
 				w.fresh[from] = false
 			}
 			if ra < rb {
-				if !prepared { // nothing is prepared of a tile that no row sees
+				if !prepared { // a tile that no row sees is not prepared
 					u.prepare(j, n)
 					prepared = true
 				}
@@ -80,7 +80,7 @@ func (u *unit) tilesOf(lo, hi int, only bool) {
 	}
 }
 
-// prepare makes the keys and the values [j, j+n) ready for products.
+// prepare prepares the keys and the values [j, j+n) for products.
 func (u *unit) prepare(j, n int) {
 	if u.g.ints {
 		u.packIntegers(j, n)
@@ -90,9 +90,9 @@ func (u *unit) prepare(j, n int) {
 	u.packValues(j, n)
 }
 
-// strip adds the keys [j, j+n) to the rows [ra, rb), or sets the rows to them if these are the
-// first. The scores begin at a multiple of the lanes in which the weights are summed up, with what
-// is hidden.
+// strip adds the keys [j, j+n) to the rows [ra, rb). If these keys are the first, it sets the rows.
+// The scores begin at a multiple of the lanes in which the weights are summed; scores of keys
+// before j are those of hidden keys.
 func (u *unit) strip(ra, rb, j, n int, first bool) {
 	c, w, lds := u.c, u.w, u.g.tile
 	hidden := j % u.g.tile % order.DotLanes
@@ -103,7 +103,7 @@ func (u *unit) strip(ra, rb, j, n int, first bool) {
 		u.fetchAhead(ra, rb, j, false)
 		u.scores(s, lds, ra, rb, j, n)
 	}
-	if hidden > 0 { // after the scores, whose panels may reach into the next row
+	if hidden > 0 { // after the scores are computed, because their panels may reach into the next row
 		for r := range rb - ra {
 			mem.Fill(w.scores[r*lds:][:hidden], mem.NegInf)
 		}

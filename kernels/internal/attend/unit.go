@@ -12,49 +12,49 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// A unit of attention at work: where its operands lie, what its rows see, and how its output is
-// finished, whatever the strategy.
+// This file has a unit of attention while it is computed: its operands, the keys that its rows see,
+// and the steps at its end that all strategies share.
 
 // scratch is the scratch memory of one goroutine.
 type scratch struct {
-	scores               []float32 // strip: rows x tile keys
-	queries              []float32 // the unit's, if they are copied
-	output               []float32 // the unit's, if it is apart
+	scores               []float32 // of a strip: rows x keys of a tile
+	queries              []float32 // the unit's queries, if they are copied
+	output               []float32 // the unit's output, if it has memory of its own
 	chains               []float32 // the products of a strip with values
-	keys                 []float32 // the tile's keys: panels of NR, transposed
+	keys                 []float32 // the tile's keys as panels of NR, transposed
 	values               []float32 // the tile's values, if they are copied: panels of NR
-	panel                []float32 // panels of some relative embeddings, or keys, transposed
+	panel                []float32 // panels of some relative embeddings, or of keys, transposed
 	line                 []float32 // the products of a query with some panels
-	few                  []float32 // less than a block of keys, to be transposed
-	wideKeys, wideValues []float32 // the tile's, if they are narrow
+	few                  []float32 // fewer keys than a block, which are transposed
+	wideKeys, wideValues []float32 // the tile's keys and values as float32, if they are narrow
 	relative             [2][]float32
 	ramp                 []float32 // the bias of ALiBi
 	max, sum             []float32 // per row: the running maximum and sum
-	factor               []float32 // per row: what multiplies its output
+	factor               []float32 // per row: the factor of its output
 	all                  stretches
-	stretch              []float32 // the unit's output for the stretch at hand, if there are several
-	lo, hi               []int     // per row: the interval of keys outside which all are hidden
-	fresh                []bool    // for the strip that begins at the row: its output holds nothing yet
+	stretch              []float32 // the unit's output for the current stretch, if there are several
+	lo, hi               []int     // per row: an interval of keys; all keys outside it are hidden
+	fresh                []bool    // for the strip that begins at the row: its output has not been set
 	integers             integers
 	u                    unit
-	next                 unit // the one after it, whose operands are fetched; without rows if there is none
+	next                 unit // the next unit, whose operands are fetched; without rows if there is none
 	ahead                fetchQueue
 }
 
-// stretches are the rows' maxima and sums over all stretches so far, and the factors of these and
+// stretches holds the rows' maxima and sums over all stretches so far, and the factors of these and
 // of the next one.
 type stretches struct {
 	max, sum, factor []float32
 }
 
-// begin makes room for rows, without any stretches so far.
+// begin allocates memory for rows, without any stretches so far.
 func (s *stretches) begin(rows int) {
 	s.max, s.sum, s.factor = mem.Grow(s.max, rows), mem.Grow(s.sum, rows), mem.Grow(s.factor, rows)
 	mem.Fill(s.max[:rows], mem.NegInf)
 	clear(s.sum[:rows])
 }
 
-// integers are a unit's operands of products of integers.
+// integers holds a unit's operands of products of integers.
 type integers struct {
 	queries weights.RowsOfA
 	keys    weights.Keys
@@ -63,7 +63,7 @@ type integers struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// unit is a unit at work.
+// unit is a unit while it is computed.
 type unit struct {
 	c        *Call
 	g        *group
@@ -75,15 +75,16 @@ type unit struct {
 	rows     int
 	q, o     []float32 // row r at r*ldq, r*ldo
 	ldq, ldo int
-	k, v     keyRows   // of the key head
-	keys     keyTile   // the keys at hand
+	k, v     keyRows   // keys and values of the key head
+	keys     keyTile   // the current keys
 	weights  []float32 // rows LenK apart, or nil
-	tile     valueTile // the values at hand
+	tile     valueTile // the current values
 	lo, hi   int       // the hull of the rows' intervals
-	alike    bool      // which are the same for all rows
+	alike    bool      // the intervals are the same for all rows
 }
 
-// start prepares the unit of a group with a number, or several from there on as one.
+// start prepares a unit of a group, or several units from there on as one. number is the index of
+// the first.
 func (c *Call) start(w *scratch, g *group, number, units int) *unit {
 	u := &w.u
 	u.begin(c, g, w, number, units)
@@ -108,7 +109,7 @@ func (u *unit) begin(c *Call, g *group, w *scratch, number, units int) {
 	}
 	u.ldq, u.ldo = p.QStrides.Row, p.DstStrides.Row
 	switch {
-	case g.interleaved(): // the first row is where it is; packQueries and ownOutput are for the rest
+	case g.interleaved(): // only the first row is in place; packQueries and ownOutput handle all rows
 		u.query = first / g.fold
 	case g.fold > 1:
 		u.head += first
@@ -125,7 +126,7 @@ func (u *unit) begin(c *Call, g *group, w *scratch, number, units int) {
 	}
 }
 
-// headOf and queryOf are the query head and the query of a row.
+// headOf and queryOf return the query head and the query of a row.
 func (u *unit) headOf(r int) int { return u.head + r%u.g.fold }
 
 func (u *unit) queryOf(r int) int { return u.query + r/u.g.fold }
@@ -158,7 +159,7 @@ func (u *unit) visible(from, to int) {
 	u.hi = max(u.hi, u.lo)
 }
 
-// after returns the first key of the tile after that of key j.
+// after returns the first key of the tile after the one with key j.
 func (u *unit) after(j int) int { return (j/u.g.tile + 1) * u.g.tile }
 
 // hull returns the range of the rows [ra, rb) that see any of the keys [from, to).
@@ -194,8 +195,7 @@ func (u *unit) clearOutput(ra, rb int) {
 	}
 }
 
-// finish multiplies the output of the rows [ra, rb) with the weight of the head, divided by the
-// sums.
+// finish multiplies the output of the rows [ra, rb) by the weight of the head divided by the sums.
 func (u *unit) finish(ra, rb int) {
 	p, factor := &u.c.P, u.w.factor[ra:rb]
 	for r, sum := range u.w.sum[ra:rb] {
@@ -208,7 +208,8 @@ func (u *unit) finish(ra, rb int) {
 	scaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
 }
 
-// withSink returns the sum of a row, with the number that its sink adds if the row sees a key.
+// withSink returns the sum of a row plus the number that its sink adds. The sink adds nothing if
+// the row sees no key.
 func (u *unit) withSink(r int, sum float32) float32 {
 	if u.c.P.Sinks == nil || sum == 0 {
 		return sum
@@ -216,7 +217,7 @@ func (u *unit) withSink(r int, sum float32) float32 {
 	return order.WithSink(sum, u.c.P.Sinks[u.headOf(r)], u.w.max[r])
 }
 
-// emptyRows writes the output, and the weights, of the rows that see nothing, unless they are 0
+// emptyRows writes the output and the weights of the rows that see no key, unless they are 0
 // already.
 func (u *unit) emptyRows() {
 	if u.c.P.Empty == EmptyZero && u.weights == nil {
@@ -265,8 +266,7 @@ func (u *unit) meanOfValues(o []float32, weight float32, head int) {
 	}
 }
 
-// keyTile is a tile of keys as panels, all of which are there; without data they are made piece by
-// piece.
+// keyTile is a tile of keys as panels. Without data, the panels are transposed piece by piece.
 type keyTile struct {
 	data  []float32
 	first int // the key of the first column
@@ -275,14 +275,14 @@ type keyTile struct {
 // valueTile is the values of some keys, ready for products.
 type valueTile struct {
 	first  int       // key
-	data   []float32 // not where they lie in several pages
+	data   []float32 // nil if they are in several pages
 	ld     int       // elements from a key to the next
 	panel  int       // elements from a panel of NR columns to the next
 	copied bool
 }
 
-// stripEnd returns the end of the strip that begins at row from. The last strip takes up to
-// lastRows rows more rather than leave them by themselves.
+// stripEnd returns the end of the strip that begins at row from. The last strip has up to lastRows
+// more rows, so that these are not a strip of their own.
 func (u *unit) stripEnd(from int) int {
 	to := from + u.g.strip
 	if u.rows-to <= lastRows {

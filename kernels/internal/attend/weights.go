@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// This file computes attention for a caller that wants the weights.
+// This file computes attention for callers that want the weights.
 
 // withWeights computes the unit in the caller's memory for weights: all scores of the rows, then
 // their softmax, then the products with the values.
@@ -41,12 +41,12 @@ func (u *unit) withWeights() {
 			w.factor[r] = p.HeadMask[u.headOf(r)]
 		}
 	}
-	scaleRows(c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows]) // without a head mask too, for the zeros
+	scaleRows(c.isa, u.o, u.rows, p.ValueDim, u.ldo, w.factor[:u.rows]) // also without a head mask, to turn -0 into +0
 	u.emptyRows()
 }
 
 // softmaxWeights turns the scores in the caller's memory into weights. A row begins at a multiple
-// of its lanes, with what is hidden.
+// of its lanes; the scores before its first key are those of hidden keys.
 func (u *unit) softmaxWeights() {
 	c, w, ld := u.c, u.w, u.g.lenK
 	if u.hi <= u.lo {
@@ -66,7 +66,7 @@ func (u *unit) softmaxWeights() {
 		scaleRows(c.isa, rows, to-from, n, ld, w.factor[from:to])
 		for r := from; r < to; r++ {
 			clear(u.weights[r*ld:][lo:u.lo])
-			if f := w.factor[r]; f != f { // hidden keys have become NaN too
+			if f := w.factor[r]; f != f { // weights of hidden keys have become NaN too
 				u.clearHidden(u.weights[r*ld:][u.lo:u.hi], r, u.lo)
 			}
 		}

@@ -14,12 +14,12 @@ import (
 )
 
 // Pages holds rows of several heads. A page has Rows rows of Dim elements for each head, one head
-// after the other. Panel neighbouring rows of a head, which divide Rows, are stored as a panel:
-// their first elements, then their second ones, and so on. Rows are contiguous where Panel is 1.
+// after the other. Panel neighbouring rows of a head are stored as a panel: their first elements,
+// then their second ones, and so on. Panel divides Rows. If it is 1, rows are contiguous.
 type Pages struct {
 	Format                  weights.Format
 	Heads, Rows, Dim, Panel int
-	slabs                   atomic.Pointer[[]rows] // slabPages pages each; Grow replaces the list, so that readers need no lock
+	slabs                   atomic.Pointer[[]rows] // each has slabPages pages; Grow replaces the list, so that readers need no lock
 }
 
 // slabPages is the number of pages that are allocated at a time.
@@ -64,7 +64,7 @@ func (p *Pages) Grow(n int) {
 	p.slabs.Store(&slabs)
 }
 
-// Bytes returns the memory that one page takes.
+// Bytes returns the memory of one page in bytes.
 func (p *Pages) Bytes() int {
 	n := p.Heads * p.Rows * p.Dim
 	switch p.Format {
@@ -76,7 +76,7 @@ func (p *Pages) Bytes() int {
 	return 2 * n
 }
 
-// at locates a row: its slab, and its index there.
+// at returns the slab of a row and its index there.
 func (p *Pages) at(page, head, row int) (slab *rows, index int) {
 	return &(*p.slabs.Load())[page/slabPages], (page%slabPages*p.Heads+head)*p.Rows + row
 }
@@ -101,8 +101,8 @@ func (p *Pages) Copy(to, from, n int) {
 // InPlace reports whether rows are contiguous as float32.
 func (p *Pages) InPlace() bool { return p.Format == weights.F32 && p.Panel == 1 }
 
-// Wide returns what a page has of a head from the given row on, the first of a panel. It is nil
-// unless the format is float32.
+// Wide returns the memory of a head in a page from the given row on, which is the first of a panel.
+// It returns nil unless the format is float32.
 func (p *Pages) Wide(page, head, row int) []float32 {
 	slab, i := p.at(page, head, row)
 	if slab.wide == nil {
@@ -112,7 +112,8 @@ func (p *Pages) Wide(page, head, row int) []float32 {
 }
 
 // Widen sets dst to n rows of a head as float32, beginning with the given row of the page. Unless
-// next is 0, it also fetches as many bytes from address next into the second-level cache.
+// next is 0, it also fetches the same number of bytes from address next into the second-level
+// cache.
 func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
 	if p.Panel == 1 {
 		p.WidenPanels(isa, dst, page, head, row, n, next)
@@ -124,14 +125,15 @@ func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next 
 	}
 }
 
-// WidenPanels is Widen for whole panels of n rows in all, which stay panels.
+// WidenPanels does the same as Widen for whole panels of n rows in total. The result has panels
+// too.
 func (p *Pages) WidenPanels(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
 	slab, i := p.at(page, head, row)
 	slab.widen(isa, dst[:n*p.Dim], i, n, slab.distance(i, next))
 }
 
-// Address returns the address of a row of a head, or of the panel that has it. It is 0 in float32,
-// which needs no widening.
+// Address returns the address of a row of a head, or of the panel that contains it. It returns 0
+// for float32, which needs no widening.
 func (p *Pages) Address(page, head, row int) uintptr {
 	slab, i := p.at(page, head, row)
 	return slab.address(i / p.Panel * p.Panel)
@@ -157,7 +159,7 @@ func newRows(f weights.Format, n, dim, panel int) rows {
 	case weights.BF16, weights.F16:
 		r.halves = make([]uint16, size)
 	case weights.Int8:
-		r.bytes, r.scales = make([]int8, size), make([]float32, min(n, size)) // none for rows without elements
+		r.bytes, r.scales = make([]int8, size), make([]float32, min(n, size)) // no scales for rows without elements
 	}
 	return r
 }
@@ -211,8 +213,8 @@ func (r *rows) gather(dst []float32, i int) {
 	}
 }
 
-// copy copies n rows of src, beginning with row from, to the rows of r that begin with row to: both
-// are the first of a panel.
+// copy copies n rows of src, beginning with row from, to the rows of r that begin with row to. Both
+// from and to are the first row of a panel.
 func (r *rows) copy(to int, src *rows, from, n int) {
 	i, j := to*r.dim, from*r.dim
 	switch {
@@ -238,8 +240,8 @@ func copyRows[T float32 | uint16 | int8](dst, src []T, n, dim, panel int) {
 	}
 }
 
-// address returns the address of row i, the first of a panel. It is 0 in float32, which needs no
-// widening.
+// address returns the address of row i, which is the first of a panel. It returns 0 for float32,
+// which needs no widening.
 func (r *rows) address(i int) uintptr {
 	switch {
 	case len(r.halves) > 0:
@@ -250,7 +252,8 @@ func (r *rows) address(i int) uintptr {
 	return 0
 }
 
-// distance returns how many bytes next lies after row i, the first of a panel, and 0 if next is.
+// distance returns the number of bytes from row i, which is the first of a panel, to next. It
+// returns 0 if next is 0.
 func (r *rows) distance(i int, next uintptr) int {
 	if next == 0 {
 		return 0
@@ -258,8 +261,8 @@ func (r *rows) distance(i int, next uintptr) int {
 	return int(next - r.address(i))
 }
 
-// widen sets dst to n rows from row i on, in whole panels, and fetches the bytes that lie ahead
-// bytes after them.
+// widen sets dst to n rows from row i on, in whole panels, and fetches the memory ahead bytes after
+// them.
 func (r *rows) widen(isa simd.ISA, dst []float32, i, n, ahead int) {
 	const most = 1 << 13 // elements of a call
 	at, size := i*r.dim, n*r.dim

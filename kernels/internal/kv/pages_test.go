@@ -162,7 +162,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestPagesAgain sets a row of int8 after one that held NaN, and expects nothing of the old row.
+// TestPagesAgain sets a row of int8 after a row with NaN, and expects that nothing of the old row
+// is left.
 func TestPagesAgain(t *testing.T) {
 	for _, f := range formats {
 		p := NewPages(f, 2, 2, 8)
@@ -184,7 +185,7 @@ func TestPagesAgain(t *testing.T) {
 	}
 }
 
-// TestBytes compares with the memory that a page holds.
+// TestBytes compares Bytes with the memory of a page.
 func TestBytes(t *testing.T) {
 	for i, want := range []int{4 * 2 * 3 * 5, 2 * 2 * 3 * 5, 2 * 2 * 3 * 5, 2*3*5 + 4*2*3} {
 		if got := NewPages(formats[i], 2, 3, 5).Bytes(); got != want {
@@ -193,7 +194,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestRowsInCalls widens more elements than one call takes, and also rows without elements.
+// TestRowsInCalls widens more elements than one call can, and also rows without elements.
 func TestRowsInCalls(t *testing.T) {
 	for _, f := range formats {
 		for _, s := range [][2]int{{3, 5000}, {200, 64}, {2, 1 << 14}, {3, 0}} {

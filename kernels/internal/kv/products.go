@@ -5,14 +5,15 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products of a few queries with keys and values that have less than 32 bits, which are read where
-// they are stored. On the way the kernels fetch as many bytes from address next on, unless it is 0.
+// This file multiplies a few queries by keys and values of less than 32 bits, which are read where
+// they are stored. Unless address next is 0, the kernels also fetch the same number of bytes from
+// there.
 
-// lanes divides the length of rows that AddValues takes.
+// lanes divides the length of rows for AddValues.
 const lanes = 16
 
 // Scores sets s[i*lds+j] to alpha times the product of query i, at q[i*ldq], and key j, for m
-// queries and the keys of some panels. The first is the given row of the page.
+// queries and the keys of some panels. The first key is the given row of the page.
 func (p *Pages) Scores(isa simd.ISA, page, head, row, panels, m int, alpha float32, q []float32, ldq int, s []float32, lds int, next uintptr) {
 	slab, i := p.at(page, head, row)
 	at, n, panel, ahead := i*p.Dim, panels*p.Panel, p.Panel*p.Dim, slab.distance(i, next)
@@ -26,7 +27,7 @@ func (p *Pages) Scores(isa simd.ISA, page, head, row, panels, m int, alpha float
 	}
 }
 
-// AddsValues reports whether AddValues takes the values.
+// AddsValues reports whether AddValues supports these values.
 func (p *Pages) AddsValues() bool {
 	return p.Format != weights.F32 && p.Panel == 1 && p.Dim%lanes == 0
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestProducts multiplies queries with keys, and weights with values, where these are stored: each
-// sum is one chain over the stored numbers.
+// TestProducts multiplies queries by keys, and weights by values, where these are stored. Each sum
+// is one chain over the stored numbers.
 func TestProducts(t *testing.T) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, func(t *testing.T) {
 		const heads, dim, page = 2, 48, 9

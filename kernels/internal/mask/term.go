@@ -1,5 +1,5 @@
-// Package mask has the keys that a query sees and the biases on its scores: a term of the masks
-// that attention and the masked softmax take.
+// Package mask has the terms of the masks of attention and of the masked softmax: conditions on the
+// keys that a query sees, and biases on its scores.
 package mask
 
 import (
@@ -23,7 +23,7 @@ type Term struct {
 // Kind is the kind of a term.
 type Kind uint8
 
-// The kinds, named after the constructors of MaskTerm.
+// These are the kinds, named after the constructors of MaskTerm.
 const (
 	None Kind = iota // hides nothing
 	Window
@@ -35,11 +35,11 @@ const (
 	ALiBi
 )
 
-// Unlimited is a distance that no sequence reaches, in either direction; the sum of it and a
+// Unlimited is a distance that no sequence reaches, in either direction. The sum of Unlimited and a
 // position fits an int of 32 bits.
 const Unlimited = 1 << 29
 
-// Row returns where the data for a query starts, and the step from key to key.
+// Row returns the index of the first datum for a query, and the step from key to key.
 func (t *Term) Row(b, h, q int) (start, step int) {
 	if t.Shape[0] > 1 {
 		start = b
@@ -91,7 +91,7 @@ func (t *Term) Hides(b, h, q, from, to int) bool {
 	return true
 }
 
-// Hide sets the scores to v for those of the keys from, from+1, … that a boolean term hides, or a
+// Hide sets the scores to v for the keys from, from+1, … that a boolean term hides, or that have a
 // bias of -Inf.
 func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
 	blocked := t.Kind == Blocked
@@ -118,7 +118,7 @@ func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
 }
 
 // AddBias adds the biases of the keys from, from+1, … to the scores of a query. If hides is true, a
-// bias of -Inf hides its key: the score becomes -Inf even where it is not finite.
+// bias of -Inf hides its key: the score becomes -Inf even if it was not finite.
 func (t *Term) AddBias(isa simd.ISA, scores []float32, b, h, q, from int, hides bool) {
 	at, step := t.Row(b, h, q)
 	switch bias := t.Bias[at]; {

@@ -7,8 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// TestRow finds the data of each query by the definition of a row-major array in which dimensions
-// of 1 are repeated.
+// TestRow compares with the definition of a row-major array whose dimensions of 1 are repeated.
 func TestRow(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 1, 1}, {2, 1, 1, 5}, {1, 3, 1, 5}, {1, 1, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 1}, {2, 1, 4, 1}} {
 		term := Term{Shape: shape}
@@ -59,7 +58,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestByQuery checks which terms may differ between the queries of a head.
+// TestByQuery checks for which terms the keys may differ between the queries of a head.
 func TestByQuery(t *testing.T) {
 	one, each := [4]int{2, 3, 1, 5}, [4]int{2, 3, 4, 5}
 	for _, c := range []struct {
@@ -104,7 +103,7 @@ func TestHides(t *testing.T) {
 				}
 			}
 		}
-		// One element for all keys of a sequence.
+		// This term has one element for all keys of a sequence.
 		term = Term{Kind: kind, Keep: []bool{true, false}, Shape: [4]int{2, 1, 1, 1}}
 		for b := range 2 {
 			want := (b == 0) == (kind == Blocked)

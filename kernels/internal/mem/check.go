@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// The argument checks below all panic with a text of the form
+// The argument checks below panic with a text of the form
 //
 //	kernels.Softmax: len(dst) = 3, want 12 (rows*cols)
 //
-// which has the function, the argument, its value and the expected value. They run before anything
-// is written. MulLen forms the products of sizes: they cannot wrap around, not even on 32-bit
+// which has the function, the argument, its value and the expected value. They run before any data
+// is written. MulLen computes the products of sizes: they cannot wrap around, not even on 32-bit
 // machines.
 
 // CheckSize panics unless the size called name is at least zero.
@@ -37,8 +37,8 @@ func MulLen(fn string, rows, cols int) int {
 
 const MaxInt = int(^uint(0) >> 1)
 
-// CheckLen panics unless got, the length of the argument arg, is want. expr is the expression that
-// gives want.
+// CheckLen panics unless got, the length of the argument arg, is want. expr is the expression for
+// want.
 func CheckLen(fn, arg string, got, want int, expr string) {
 	if got != want {
 		panicLen(fn, arg, got, want, expr)
@@ -57,8 +57,8 @@ func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	}
 }
 
-// Holds reports whether CheckMatrix accepts a matrix with elements. It is for the drivers, which
-// inline it: calls and divisions take a fifth of the time of a small product.
+// Holds reports whether CheckMatrix accepts a matrix with elements. The drivers inline it, because
+// calls and divisions would take a fifth of the time of a small product.
 func Holds(length, rows, cols, ld int) bool {
 	over, last := bits.Mul(uint(rows-1), uint(ld)) // where the last row starts; far out of range if there is none
 	return cols > 0 && cols <= ld && cols <= length && over == 0 && last <= uint(length-cols)
@@ -81,8 +81,8 @@ func CheckRows(fn string, dst, x []float32, rows, cols int) {
 	CheckLen(fn, "x", len(x), n, "rows*cols")
 }
 
-// PanicSize and panicLen keep the formatting out of the checks, because the drivers inline only
-// checks without it.
+// PanicSize and panicLen format the messages outside the checks, because the drivers inline only
+// checks without formatting.
 
 //go:noinline
 func PanicSize(fn, name string, got int, want string) {

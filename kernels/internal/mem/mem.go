@@ -1,5 +1,5 @@
-// Package mem has the operations on slices that all packages below kernels need: buffers that grow,
-// one element type seen as another (mem.go), and the checks of arguments (check.go).
+// Package mem has operations on slices that all packages below kernels need: buffers that grow,
+// conversions of slices to another element type (mem.go), and the checks of arguments (check.go).
 package mem
 
 import (
@@ -13,8 +13,8 @@ const Element = 4
 // NegInf is the number below all other numbers.
 var NegInf = float32(math.Inf(-1))
 
-// Grow returns a slice of n elements: buf itself if it is large enough. A new slice is so large
-// that it begins on a page, which aligns vectors in it.
+// Grow returns a slice of n elements: buf itself if it is large enough. A new slice has at least
+// the size of a page, so that it begins on a page, which aligns its vectors.
 func Grow[T float32 | int8 | int16 | int32](buf []T, n int) []T {
 	if cap(buf) < n {
 		return make([]T, n, max(n, 1<<13))

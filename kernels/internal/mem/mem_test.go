@@ -66,8 +66,8 @@ func TestMulLen(t *testing.T) {
 	}
 }
 
-// TestHolds compares with the last element's position, for all small matrices, and expects products
-// that overflow to be refused.
+// TestHolds compares with the position of the last element, for all small matrices. Products that
+// overflow must be refused.
 func TestHolds(t *testing.T) {
 	for rows := 1; rows <= 3; rows++ {
 		for cols := range 4 {
@@ -109,8 +109,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestViews reads the bytes of one slice as other types. Bytes that do not make a whole element are
-// dropped.
+// TestViews reads the bytes of one slice as other types. Bytes at the end that are less than an
+// element are dropped.
 func TestViews(t *testing.T) {
 	x := []float32{1, -2, 3}
 	b := Bytes(x)

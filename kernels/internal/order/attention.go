@@ -2,10 +2,10 @@ package order
 
 import "math"
 
-// Attention of one query. The keys are cut into blocks, and the blocks into stretches, at places
-// that depend only on [AttentionSizes]: not on the query, on the keys that it sees, or on the
-// number of other queries. [Attended.Add] computes a block, [Attended.Merge] combines stretches, in
-// order, and [Attended.Factor] is applied at the end.
+// This file defines attention of one query. The keys are cut into blocks, and the blocks into
+// stretches, at places that depend only on [AttentionSizes]: not on the query, on the keys that it
+// sees, or on the number of other queries. [Attended.Add] computes a block, [Attended.Merge]
+// combines stretches, in order, and [Attended.Factor] is applied at the end.
 
 // AttentionSizes are numbers of keys. They are variables only so that tests can have many blocks in
 // short sequences.
@@ -17,7 +17,7 @@ type AttentionSizes struct {
 	Stretch int
 }
 
-// Attention has the sizes of attention. Wide heads have smaller blocks: see [AttentionSizes.Of].
+// Attention holds the sizes of attention. Wide heads have smaller blocks: see [AttentionSizes.Of].
 var Attention = AttentionSizes{Block: 256, WindowBlock: 128, RelativeBlock: 64, Stretch: 1024}
 
 // Of returns the number of keys in a block and in a stretch for heads of dim features.
@@ -75,15 +75,15 @@ func ExpSum(dst, x []float32, max float32) float32 {
 	return total(&s)
 }
 
-// Attended is a query that attends to a stretch of keys. It has the greatest score, the sum of the
-// exponentials of the scores minus the greatest, and the sum of the values times these
+// Attended is a query that attends to a stretch of keys. It holds the greatest score, the sum of
+// the exponentials of the scores minus the greatest, and the sum of the values times these
 // exponentials.
 type Attended struct {
 	Max, Sum float32
 	Out      []float32
 }
 
-// NoKeys returns a query that attends to nothing yet, with dim elements of the result.
+// NoKeys returns a query that has not attended to any key. Its result has dim elements.
 func NoKeys(dim int) *Attended {
 	return &Attended{Max: float32(math.Inf(-1)), Out: make([]float32, dim)}
 }
@@ -120,7 +120,7 @@ func (a *Attended) Merge(b *Attended) {
 	}
 }
 
-// Merging has the factors for the result of the stretches so far, and for that of the next one.
+// Merging holds the factors for the result of the stretches so far, and for that of the next one.
 type Merging struct{ Old, New float32 }
 
 // MergeFactors sets max to the greater of max and next, and returns the factors that belong to it.
@@ -140,7 +140,7 @@ func MergeFactors(max *float32, next float32) Merging {
 // saw no key.
 func (a *Attended) Factor(weight float32) float32 { return AttentionFactor(weight, a.Sum) }
 
-// AttentionFactor returns [Attended.Factor] of a sum.
+// AttentionFactor returns [Attended.Factor] for a sum.
 func AttentionFactor(weight, sum float32) float32 {
 	if sum == 0 {
 		return 0
@@ -149,8 +149,8 @@ func AttentionFactor(weight, sum float32) float32 {
 }
 
 // ScaleOutput multiplies the sums of values by a factor and adds 0, rounded once. Keys that a query
-// does not see may add zeros of either sign to the sums, and how many do depends on the machine: of
-// a sum that is zero, no sign remains.
+// does not see may add zeros of either sign to the sums, and their number depends on the machine.
+// The result of a sum that is zero therefore has no sign.
 func ScaleOutput(out []float32, factor float32) {
 	for i, x := range out {
 		if out[i] = float32(x * factor); out[i] == 0 && (x == 0 || factor == 0) { // not a product that is too small

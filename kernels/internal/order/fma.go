@@ -2,11 +2,11 @@ package order
 
 import "math"
 
-// FMA is x*y + z, rounded once, on every machine.
+// FMA returns x*y + z, rounded once, on every machine.
 //
 // The product of two float32 numbers is exact in float64, so the sum is rounded once to float64 and
-// once to float32. The second rounding is wrong only if the first one gave a number halfway between
-// two float32 numbers, or if the result is denormal: denormal numbers have fewer bits.
+// once to float32. The second rounding is wrong only if the first result is halfway between two
+// float32 numbers, or if the result is denormal: denormal numbers have fewer bits.
 func FMA(x, y, z float32) float32 {
 	p := float64(x) * float64(y)
 	s := p + float64(z)
@@ -23,7 +23,7 @@ func roundsTwice(s float64) bool {
 	return b<<35 == 1<<63 || b<<1-1 < leastNormal<<1-1
 }
 
-// fma is FMA for results that are 0 or not denormal.
+// fma does the same as FMA, for results that are 0 or not denormal.
 func fma(x, y, z float32) float32 {
 	s := float64(x)*float64(y) + float64(z)
 	if math.Float64bits(s)<<35 == 1<<63 {
@@ -32,11 +32,12 @@ func fma(x, y, z float32) float32 {
 	return float32(s)
 }
 
-// leastNormal has the bits of 2^-126, the least normal float32 number, as a float64.
+// leastNormal is 2^-126, the smallest normal float32 number, as the bits of a float64.
 const leastNormal = (1023 - 126) << 52
 
-// oddSum is p + z rounded once to float32, s being the sum rounded to float64. What s leaves out is
-// exact; if it is not 0, the one of its neighbours in float64 whose last bit is 1 is rounded right.
+// oddSum returns p + z rounded once to float32. s is the sum rounded to float64, and its rounding
+// error is exact. If the error is not 0, oddSum rounds the neighbour of the sum in float64 whose
+// last bit is 1, which gives the correct result.
 //
 //go:noinline
 func oddSum(p, z, s float64) float32 {

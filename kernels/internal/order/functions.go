@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/internal/approx"
 )
 
-// Elementwise functions. A product and a sum that are one FMA are written as one. All other
-// products are rounded first, by a conversion that keeps the compiler from fusing them.
+// This file defines elementwise functions. A product and a sum that are one FMA are written as one.
+// All other products are rounded first, by a conversion that keeps the compiler from fusing them.
 
 const (
 	bias       = approx.RoundBias
@@ -15,7 +15,7 @@ const (
 	powerBias  = approx.RoundBias + 127
 )
 
-// eighths has 2^(i/8), minus what i shifted into the mantissa adds.
+// eighths holds 2^(i/8), minus the number that the shift of i into the mantissa adds.
 var eighths = func() (w [8]uint32) {
 	for i, e := range approx.Exp2Eighths {
 		w[i] = math.Float32bits(e) - uint32(i)<<20
@@ -23,7 +23,7 @@ var eighths = func() (w [8]uint32) {
 	return w
 }()
 
-// powerOfEighths is 2^e for biased = eighthBias + e, where e is a multiple of 1/8.
+// powerOfEighths returns 2^e for biased = eighthBias + e, where e is a multiple of 1/8.
 func powerOfEighths(biased float32) float32 {
 	b := math.Float32bits(biased)
 	return math.Float32frombits(eighths[b&7] + b<<20)
@@ -38,7 +38,7 @@ func horner(c []float32, x float32) float32 {
 	return p
 }
 
-// eighthPoly is 2^f for |f| <= 1/16.
+// eighthPoly returns 2^f for |f| <= 1/16.
 func eighthPoly(f float32) float32 {
 	c := &approx.Exp2EighthM1
 	return fma(fma(fma(c[2], f, c[1]), f, c[0]), f, 1)
@@ -55,10 +55,10 @@ func clamp(x, lo, hi float32) float32 {
 	return x
 }
 
-// differenceLeast is the difference at which its exp becomes 0.
+// differenceLeast is the difference for which ExpDifference becomes 0.
 const differenceLeast float32 = -127 * math.Ln2
 
-// ExpDifference is exp(x-max) for x <= max. Below 2^-127 it is 0.
+// ExpDifference returns exp(x-max) for x <= max. Below 2^-127 it returns 0.
 func ExpDifference(x, max float32) float32 {
 	d := x - max
 	if d < differenceLeast {
@@ -69,7 +69,7 @@ func ExpDifference(x, max float32) float32 {
 	return float32(eighthPoly(f) * powerOfEighths(biased))
 }
 
-// Exp is exp(x) over the whole range.
+// Exp returns exp(x) over the whole range.
 func Exp(x float32) float32 {
 	x = clamp(x, approx.ExpMin, approx.ExpMax)
 	biased := fma(x, approx.Log2E, bias)
@@ -81,23 +81,23 @@ func Exp(x float32) float32 {
 	return float32(horner(approx.Exp2[:], f)*float32OfExponent(rest)) * float32OfExponent(half)
 }
 
-// float32OfExponent is 2^n; only the lowest bits of n count.
+// float32OfExponent returns 2^n. Only the lowest bits of n count.
 func float32OfExponent(n int32) float32 { return math.Float32frombits(uint32(n)<<23 + 0x3f800000) }
 
 // sigmoidReach is 128*ln(2). Above it e^-x cannot be scaled.
 const sigmoidReach float32 = 88.7228394
 
-// logistic is 1 + e^-x for |x| <= sigmoidReach.
+// logistic returns 1 + e^-x for |x| <= sigmoidReach.
 func logistic(x float32) float32 {
 	biased := fma(x, -approx.Log2E, eighthBias)
 	f := FMA(x, -approx.Log2ELow, FMA(x, -approx.Log2E, eighthBias-biased))
 	return fma(eighthPoly(f), powerOfEighths(biased), 1)
 }
 
-// Sigmoid is 1/(1+e^-x).
+// Sigmoid returns 1/(1+e^-x).
 func Sigmoid(x float32) float32 { return 1 / logistic(clamp(x, -sigmoidReach, sigmoidReach-1)) }
 
-// SiLU is x/(1+e^-x).
+// SiLU returns x/(1+e^-x).
 func SiLU(x float32) float32 {
 	if x < -sigmoidReach {
 		x = -sigmoidReach
@@ -105,7 +105,7 @@ func SiLU(x float32) float32 {
 	return x / logistic(min(x, sigmoidReach-1))
 }
 
-// GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
+// GELUTanh returns x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
 func GELUTanh(x float32) float32 {
 	const lo, hi float32 = -10.061, 10
 	if x < lo {
@@ -118,7 +118,7 @@ func GELUTanh(x float32) float32 {
 	return x / fma(eighthPoly(f), powerOfEighths(biased), 1)
 }
 
-// Tanh is E/(E+2), where E = 2^n*(2^f-1) + (2^n-1) is e^2x - 1.
+// Tanh returns E/(E+2), where E = 2^n*(2^f-1) + (2^n-1) is e^2x - 1.
 func Tanh(x float32) float32 {
 	c := clamp(x, -approx.TanhClamp, approx.TanhClamp)
 	biased := fma(c, 2*approx.Log2E, powerBias)
@@ -130,7 +130,7 @@ func Tanh(x float32) float32 {
 	return math.Float32frombits(math.Float32bits(e/(e+2)) | math.Float32bits(x)&(1<<31))
 }
 
-// GELU is x*Phi(x).
+// GELU returns x*Phi(x).
 func GELU(x float32) float32 {
 	if x < -approx.PhiClamp {
 		x = -approx.PhiClamp
@@ -140,13 +140,13 @@ func GELU(x float32) float32 {
 	return x * max(0, p)
 }
 
-// Erf returns the error function.
+// Erf returns erf(x).
 func Erf(x float32) float32 {
 	c := clamp(x, -approx.ErfClamp, approx.ErfClamp)
 	return clamp(float32(c*horner(approx.ErfSlope[:], FMA(c, c, -approx.ErfCentre))), -1, 1)
 }
 
-// ReLU is max(x, 0); it keeps NaN and -0.
+// ReLU returns max(x, 0). It keeps NaN and -0.
 func ReLU(x float32) float32 {
 	if x < 0 {
 		return 0

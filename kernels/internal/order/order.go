@@ -1,18 +1,19 @@
-// Package order states in which order numbers are added, and by which operations functions are
-// computed, on every machine: results are the same bits everywhere because each kernel follows it.
+// Package order defines the order in which numbers are added, and the operations that compute
+// functions, for every machine. Each kernel follows these definitions, so results have the same
+// bits everywhere.
 //
 // The elements of a row are summed in Lanes lanes, and [Sum] returns their total. An element of a
 // product is a [Chain], or [Dots] if [IsDots] says so. A product and the addition after it are
 // rounded once, together, as by [FMA]. Each function is one sequence of float32 operations, each
 // correctly rounded: see functions.go. The bits of NaNs are not specified.
 //
-// Nothing here depends on the width of a vector, on tiles, threads, or how a call is cut.
+// Nothing here depends on the width of a vector, on tiles, on threads, or on the division of a call.
 package order
 
 // Lanes is the number of lanes in which a row is summed: element i goes to lane i modulo Lanes.
 const Lanes = 32
 
-// Sums has the lanes of a row.
+// Sums holds the lanes of a row.
 type Sums [Lanes]float32
 
 // Total adds lane i and lane i + Lanes/2, and so on by halves until one lane is left.

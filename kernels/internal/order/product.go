@@ -4,11 +4,11 @@ package order
 // only so that tests can have many stretches in small products.
 var Stretch = 1024
 
-// DotStretch is Stretch for dot products.
+// DotStretch is the same for dot products.
 var DotStretch = 1 << 16
 
-// A product with B^T in place has elements [Dots] up to FewRows rows of A, and up to mostRows rows
-// if k is long and A has at most mostElements elements. See [IsDots].
+// The elements of a product with B^T in place are [Dots] for up to FewRows rows of A, and for up to
+// mostRows rows if k is long and A has at most mostElements elements. See [IsDots].
 const (
 	FewRows      = 12
 	mostRows     = 64
@@ -55,7 +55,7 @@ func Chain(alpha float32, x, y []float32, ldy int, beta, c float32) float32 {
 	return c
 }
 
-// Accumulate is alpha*sum + beta*c. alpha*sum is rounded first. If beta is 0, c is ignored.
+// Accumulate returns alpha*sum + beta*c. alpha*sum is rounded first. If beta is 0, c is ignored.
 func Accumulate(sum, alpha, beta, c float32) float32 {
 	sum *= alpha
 	if beta == 0 {
@@ -107,10 +107,10 @@ func fourLanes(x, y []float32, first int) (s0, s1, s2, s3 float32) {
 	return s0, s1, s2, s3
 }
 
-// Dots returns an element of alpha*A*B + beta*C as dot products: x is a row of A, y a row of B^T,
-// and c the element of C. The sum of each stretch times alpha plus 0, rounded once, is added to
-// beta*c or to the sums before it. Each of these steps is rounded. Adding 0 makes +0 of a sum that
-// is zero: the lanes' signs differ where some of them add zeros at the end.
+// Dots returns an element of alpha*A*B + beta*C, computed by dot products: x is a row of A, y a row
+// of B^T, and c the element of C. The sum of each stretch times alpha plus 0, rounded once, is
+// added to beta*c or to the sums before it. Each of these steps is rounded. Adding 0 turns a sum
+// that is -0 into +0: the signs of zero lanes differ if some of them add zeros at the end.
 func Dots(alpha float32, x, y []float32, beta, c float32) float32 {
 	length := Evenly(len(x), DotStretch, 8)
 	for p := 0; p < len(x); p += length {

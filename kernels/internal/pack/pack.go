@@ -15,7 +15,7 @@ type A struct {
 }
 
 // PaddedRow returns the distance between rows of k elements in a copy: an odd number of cache
-// lines, so that the rows of a tile spread over all sets.
+// lines, so that the rows of a tile use different sets of the cache.
 func PaddedRow(k int) int { return ((k+15)/16 | 1) * 16 }
 
 // At returns A from row i of op(A) on, for the product whose A begins offset elements further.
@@ -60,9 +60,9 @@ func (b *B) At(offset, j int) []float32 {
 }
 
 // PackPanels packs rows [p, p+k) and columns [j, j+n) of op(B) into panels of nr columns, k*nr
-// elements apart. It packs some rows of all panels before the next rows: a row of B is contiguous
-// over the panels. The number of rows is the number of streams and pages that the processor
-// follows.
+// elements apart. It packs some rows of all panels before the next rows, because a row of B is
+// contiguous over the panels. The number of rows is limited by the number of streams and pages that
+// the processor can follow.
 func (b *B) PackPanels(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	if n <= 0 || k <= 0 {
 		return
@@ -80,7 +80,7 @@ func (b *B) PackPanels(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 }
 
 // packRows packs rows [p, p+k) and columns [j, j+n) of op(B), n <= nr, into dst, with rows nr
-// apart. It does not write the columns from n on, which nothing reads.
+// apart. It does not write the columns from n on, which are never read.
 func (b *B) packRows(isa simd.ISA, dst []float32, p, j, k, n, nr int) {
 	if b.Trans {
 		group := n // rows that evict each other from the cache are taken eight at a time
@@ -104,9 +104,9 @@ func (b *B) Columns(isa simd.ISA, dst []float32, j, n, k int) {
 	Transpose(isa, dst, b.Data[j:], k, n, k, b.LD)
 }
 
-// Transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, in blocks of 8x8.
-// Partial blocks at the edges are whole blocks that end there: they transpose some elements again.
-// Matrices smaller than a block are transposed element by element.
+// Transpose computes dst[j*lddst+i] = x[i*ldx+j] for i < rows and j < cols, in blocks of 8x8. For a
+// partial block at the edge it transposes the whole block that ends there, and so transposes some
+// elements twice. It transposes matrices smaller than a block element by element.
 func Transpose(isa simd.ISA, dst, x []float32, rows, cols, lddst, ldx int) {
 	const side = 8
 	if rows < side || cols < side {

@@ -17,8 +17,8 @@ var affinity atomic.Bool
 // returns the earlier setting. By default they may not.
 func AllowAffinityChanges(allow bool) (before bool) { return affinity.Swap(allow) }
 
-// callerCPU returns the CPU that the caller runs on, or -1 if it is not known, or if no worker
-// would leave it.
+// callerCPU returns the CPU that the caller runs on. It returns -1 if the CPU is not known, or if
+// no worker would leave it.
 func callerCPU() int {
 	if !affinity.Load() {
 		return -1
@@ -26,7 +26,7 @@ func callerCPU() int {
 	return currentCPU()
 }
 
-// letWorkersMove gives a worker that woke on the caller's CPU the time to leave it. It costs a
+// letWorkersMove gives a worker that woke on the caller's CPU time to leave the CPU. It costs a
 // fraction of a microsecond if there is no such worker.
 func letWorkersMove() {
 	if affinity.Load() {
@@ -51,12 +51,12 @@ func boundTo(cpus []int) (release func()) {
 	}
 }
 
-// pretended is the number of processors in tests, or 0.
+// pretended is the number of processors that tests pretend to have, or 0.
 var pretended atomic.Int32
 
-// processors returns how many goroutines of the pool can compute at the same time. GOMAXPROCS may
-// be higher, but further goroutines would hold parts of a call while they wait for a processor. The
-// number may grow while the program runs; runtime.NumCPU is the number at its start.
+// processors returns the number of goroutines of the pool that can compute at the same time.
+// GOMAXPROCS may be higher, but further goroutines would hold parts of a call while they wait for a
+// processor. The number may grow while the program runs; runtime.NumCPU is the number at its start.
 func (p *pool) processors() int {
 	if n := int(pretended.Load()); n > 0 {
 		return n

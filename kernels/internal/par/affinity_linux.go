@@ -46,8 +46,8 @@ func allowedCPUs() int {
 	return allowed.Count()
 }
 
-// bindThread binds the calling thread, to which its goroutine is locked, to CPUs. restore binds it
-// as before, and reports whether that worked.
+// bindThread binds the calling thread, to which its goroutine is locked, to CPUs. restore restores
+// the previous binding, and reports whether it could.
 func bindThread(cpus []int) (restore func() bool, ok bool) {
 	var before, set unix.CPUSet
 	for _, cpu := range cpus {
@@ -59,7 +59,7 @@ func bindThread(cpus []int) (restore func() bool, ok bool) {
 	return func() bool { return unix.SchedSetaffinity(0, &before) == nil }, true
 }
 
-// threadID returns the number of the calling thread.
+// threadID returns the system's number of the calling thread.
 func threadID() int {
 	id, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 	return int(id)

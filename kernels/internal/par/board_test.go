@@ -42,7 +42,7 @@ func looking(n int) bool {
 	return len(all) >= n
 }
 
-// onBoard runs task on n goroutines, which find it on the board.
+// onBoard runs task on n goroutines. The workers find it on the board.
 func onBoard(t *testing.T, n, parts int, part func(i int)) {
 	t.Helper()
 	for range 1000 {

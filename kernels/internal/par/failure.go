@@ -5,12 +5,12 @@ import (
 	"runtime"
 )
 
-// Parts that panic, or call runtime.Goexit, on a worker.
+// This file handles parts that panic, or that call runtime.Goexit, on a worker.
 
 // WorkerPanic is the value with which the caller of Run panics if a part panicked on a worker.
 type WorkerPanic struct {
-	Value any    // of the part's panic
-	Stack []byte // of the worker at that time
+	Value any    // the value of the part's panic
+	Stack []byte // the worker's stack at that time
 }
 
 // Error returns the value and the worker's stack, which the caller's stack does not show.

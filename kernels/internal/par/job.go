@@ -6,8 +6,8 @@ import (
 )
 
 // Task is work that consists of parts, which may run in any order and concurrently. Do does the
-// parts in [from, to). Its value should be a pointer to an object of a sync.Pool: then a call of
-// Run allocates nothing. A closure would escape to the heap at every call.
+// parts in [from, to). The value of a Task should be a pointer to an object of a sync.Pool, so that
+// a call of Run allocates nothing. A closure would escape to the heap in every call.
 type Task interface{ Do(from, to int) }
 
 // Func is a Task from a function, for callers that may allocate.
@@ -21,8 +21,8 @@ type job struct {
 	task    Task
 	shares  []share
 	team    []*worker     // workers for which it is on the board; nil: it is not on the board
-	size    atomic.Int32  // of the last team: a worker outside the team may ask
-	offered []*worker     // workers to which it was handed directly
+	size    atomic.Int32  // the size of the last team; workers outside the team may read it
+	offered []*worker     // workers to which the job was handed directly
 	queued  bool          // it is in the queue
 	wanted  int           // further workers that may join from the queue; guarded by the pool's mutex
 	cpu     int           // the CPU that the caller ran on when it woke workers, or -1
@@ -40,8 +40,8 @@ const callerSleeps = 1 << 32
 
 var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)} }}
 
-// share has the parts [from, to) that a goroutine has yet to take, as from<<32 | to, on a cache
-// line of its own.
+// share holds the parts [from, to) that have not been taken from a goroutine's share, as from<<32 |
+// to, on a cache line of its own.
 type share struct {
 	parts uint64
 	_     [56]byte
@@ -76,9 +76,9 @@ func (s *share) take(back bool) (from, to int) {
 	}
 }
 
-// divide gives each goroutine its share of n parts. No worker reads the shares before submit, so
-// the stores need not wait for each other, as atomic stores would: the lines are in the caches of
-// the threads that had the shares before.
+// divide gives each goroutine its share of n parts. No worker reads the shares before submit.
+// Therefore plain stores are enough, which need not wait for each other, unlike atomic stores: the
+// lines are in the caches of the threads that had the shares before.
 func (j *job) divide(n, goroutines int) {
 	if cap(j.shares) < goroutines {
 		j.shares = make([]share, goroutines)
@@ -110,8 +110,8 @@ func (j *job) run(own int) {
 	}
 }
 
-// empty takes all parts that no goroutine has taken: if run has not returned, none of them begins.
-// After run has returned, there are no such parts.
+// empty takes all parts that no goroutine has taken, so that none of them begins if run has not
+// returned. After run has returned, there are no such parts.
 func (j *job) empty() {
 	for i := range j.shares {
 		atomic.StoreUint64(&j.shares[i].parts, 0)
@@ -126,7 +126,7 @@ func (j *job) leave() {
 	}
 }
 
-// wait returns when no worker runs the job. By now no worker can join.
+// wait returns when no worker runs the job. It is called when no worker can join any more.
 func (j *job) wait() {
 	if spin(func() bool { return j.active.Load() == 0 }) {
 		return

@@ -2,8 +2,8 @@
 
 package par
 
-// pause keeps the core from working at full speed for some 10 to 40 ns, and leaves what it shares
-// with another hardware thread to that.
+// pause keeps the core from working at full speed for about 10 to 40 ns, so that another hardware
+// thread of the core can use the shared resources.
 //
 //go:noescape
 func pause()

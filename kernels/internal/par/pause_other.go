@@ -2,5 +2,5 @@
 
 package par
 
-// pause does nothing where no instruction is known for it.
+// pause does nothing: no instruction is known for it.
 func pause() {}

@@ -28,7 +28,7 @@ type pool struct {
 	open     atomic.Int32              // len(jobs)
 	stopping atomic.Bool
 	limit    atomic.Int32 // GOMAXPROCS, or the number of processors if that is smaller, minus one; as of asked
-	sleeping atomic.Int32 // workers that wait for work; changes under mu
+	sleeping atomic.Int32 // number of workers that wait for work; changes under mu
 	asked    atomic.Int64 // when limit was updated
 
 	// The board: read by all workers that look for work, and written by calls that post on it.
@@ -52,7 +52,7 @@ const cacheLine = 128
 
 const oneCall = 1 << 32
 
-// askEvery is the largest age of limit: runtime.GOMAXPROCS takes the scheduler's lock, which is too
+// askEvery is the largest age of limit. runtime.GOMAXPROCS takes the scheduler's lock, which is too
 // expensive for every call.
 const askEvery = 10 * time.Millisecond
 
@@ -69,7 +69,7 @@ func newPool() *pool {
 	return p
 }
 
-// helpers returns how many of the wanted helpers a call may have.
+// helpers returns the number of the wanted helpers that a call may have.
 func (p *pool) helpers(wanted int) int {
 	if wanted <= int(p.limit.Load()) {
 		return wanted
@@ -103,7 +103,7 @@ func (p *pool) crowded() bool {
 	return int(p.demand.Load()/oneCall)+awake > int(p.limit.Load())+1
 }
 
-// submit offers a job to n workers, and starts or wakes those that are missing.
+// submit offers a job to n workers, and starts or wakes the missing ones.
 func (p *pool) submit(j *job, n int) {
 	j.offered, j.queued, j.cpu = j.offered[:0], false, -1
 	p.demand.Add(oneCall + int64(n))
@@ -129,23 +129,23 @@ func (p *pool) submit(j *job, n int) {
 	}
 }
 
-// A call whose workers all look for work posts its job on the pool's board, one line of memory that
-// all of them read. Handing the job to one worker after another would move two cache lines from
-// core to core for each worker; on 16 processors that took ten times as long as the board.
+// A call whose workers all look for work posts its job on the pool's board, a single line of memory
+// that all of them read. Handing the job to one worker after another would move two cache lines
+// from core to core for each worker, which took ten times as long as the board on 16 processors.
 //
 // A worker takes part by writing to its mail, which is on a line of its own; then it looks at the
 // board again. The call clears the board when no part is left, and then looks at the mail of all
 // workers. Therefore either the call sees that a worker takes part, or the worker sees that the job
 // is gone.
 
-// leastTeam is the least number of workers for which the board pays.
+// leastTeam is the smallest number of workers for which the board is faster.
 const leastTeam = 2
 
 // teamBits is the number of bits of pool.call that hold the number of workers of a team.
 const teamBits = 16
 
-// post puts a job for n workers on the board, and reports whether it did. It does if the board is
-// free and the first n workers look for work.
+// post puts a job for n workers on the board, and reports whether it did. It does so if the board
+// is free and the first n workers look for work.
 func (p *pool) post(j *job, n int) bool {
 	all := *p.all.Load()
 	if n < leastTeam || n > len(all) || n >= 1<<teamBits || p.posted.Load() != nil || affinity.Load() {
@@ -191,7 +191,7 @@ func (p *pool) clear(j *job) {
 	<-j.done
 }
 
-// enqueue puts a job into the queue, for n workers to join, and reports whether it woke any.
+// enqueue puts a job into the queue, for n workers to join, and reports whether it woke a worker.
 func (p *pool) enqueue(j *job, n int) (woke bool) {
 	limit := p.currentLimit()
 	p.mu.Lock()
@@ -286,7 +286,7 @@ func (p *pool) looks() bool {
 	return slices.ContainsFunc(*p.all.Load(), func(w *worker) bool { return w.mail.Load() == idle })
 }
 
-// ready is Ready.
+// ready has the result of Ready.
 func (p *pool) ready() bool {
 	if p.looks() {
 		return true
@@ -295,7 +295,7 @@ func (p *pool) ready() bool {
 	return t-p.shortCall.Swap(t) < int64(spinTime)
 }
 
-// stop is Stop.
+// stop does the work of Stop for one pool.
 func (p *pool) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -70,7 +70,7 @@ func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 	}
 	runtime.GOMAXPROCS(4)
 	time.Sleep(2 * askEvery)
-	Run(2, 2, each(func(int) {})) // one call tells all
+	Run(2, 2, each(func(int) {})) // one call wakes all
 	for start := time.Now(); Workers() > 3; time.Sleep(time.Millisecond) {
 		if time.Since(start) > 10*time.Second {
 			t.Fatalf("%d workers at GOMAXPROCS = 4", Workers())
@@ -204,6 +204,6 @@ func TestCrowdedWorkersSleep(t *testing.T) {
 	workers.demand.Add(3 * oneCall)
 	defer workers.demand.Add(-3 * oneCall)
 	if !workers.crowded() {
-		t.Error("a worker goes on spinning beside three calls on two processors")
+		t.Error("a worker continues to spin during three calls on two processors")
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// Pools of threads that are bound to CPUs. A goroutine bound by Bind has its own pool of workers,
-// which are bound to the same CPUs: the data of its calls stays in the caches, and on the NUMA
-// node, of these CPUs.
+// This file has pools of threads that are bound to CPUs. A goroutine bound by Bind has its own pool
+// of workers, which are bound to the same CPUs: the data of its calls stays in the caches, and on
+// the NUMA node, of these CPUs.
 
-// bound has the pools of sets of CPUs, and the threads that are bound to these sets.
+// bound holds the pools of sets of CPUs, and the threads that are bound to these sets.
 var bound struct {
 	mu      sync.Mutex
 	pools   []*pool
 	threads sync.Map     // *pool by the number of a thread
-	count   atomic.Int32 // of threads
+	count   atomic.Int32 // number of threads
 }
 
 // Bind binds the calling goroutine to a thread, and the thread to CPUs, until the same goroutine
@@ -44,7 +44,7 @@ func Bind(cpus []int) (release func(), ok bool) {
 	}, true
 }
 
-// poolOf returns the pool of a set of CPUs, the same one for the same set.
+// poolOf returns the pool of a set of CPUs. It is the same pool for the same set.
 func poolOf(cpus []int) *pool {
 	cpus = slices.Clone(cpus)
 	slices.Sort(cpus)
@@ -73,9 +73,8 @@ func current() *pool {
 	return workers
 }
 
-// PretendProcessors makes all pools assume a machine of n processors, whatever their CPUs, until a
-// call with
-// 0. It is for tests of more goroutines than run at the same time.
+// PretendProcessors makes all pools assume a machine of n processors, for any CPUs, until a call
+// with 0. It is for tests with more goroutines than can run at the same time.
 func PretendProcessors(n int) {
 	pretended.Store(int32(n))
 	for _, p := range everyPool() {

@@ -130,11 +130,11 @@ func TestRelease(t *testing.T) {
 	var all sync.WaitGroup
 	for range 32 {
 		all.Go(func() {
-			runtime.LockOSThread() // no two goroutines have the same thread
+			runtime.LockOSThread() // two goroutines then have different threads
 			defer runtime.UnlockOSThread()
 			time.Sleep(10 * time.Millisecond)
 			if m := mask(t); m.Count() != before.Count() || current() != workers {
-				t.Errorf("a goroutine beside a bound one may run on %d CPUs, want %d", m.Count(), before.Count())
+				t.Errorf("a goroutine next to a bound one may run on %d CPUs, want %d", m.Count(), before.Count())
 			}
 		})
 	}

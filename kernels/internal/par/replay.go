@@ -7,8 +7,8 @@ import (
 )
 
 // replay does all parts on the calling goroutine, share by share. It takes the same blocks of a
-// share as the share's goroutine does while no other goroutine takes parts of it, so that data kept
-// from block to block is found again.
+// share as the share's own goroutine takes if no other goroutine takes parts of it, so that data
+// that is kept from block to block is found again.
 func replay(r *meetings.Replayer, threads, n int, task Task) {
 	began := r.Clock()
 	var j job

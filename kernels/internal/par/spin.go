@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Spinning for longer than a sleeping goroutine takes to wake never pays, and most calls are
-// followed by the next within this time.
+// Spinning for longer than a sleeping goroutine takes to wake is never worth it, and most calls are
+// followed by the next one within this time.
 const (
 	spinTime   = 50 * time.Microsecond
-	spinRounds = 50 // tries between two looks at the clock
+	spinRounds = 50 // number of tries between two readings of the clock
 )
 
 // patience is spinTime, except in tests of more goroutines than the machine runs at a time.
@@ -17,7 +17,7 @@ var patience atomic.Int64
 
 func init() { patience.Store(int64(spinTime)) }
 
-// spin tries ready repeatedly for spinTime, and reports whether it became true. It keeps its
+// spin calls ready repeatedly for spinTime, and reports whether it returned true. It keeps its
 // processor for that time: runtime.Gosched would wake further threads to run the goroutine that
 // yielded, and these would compete with the caller's thread.
 func spin(ready func() bool) bool {

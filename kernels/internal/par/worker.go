@@ -16,7 +16,7 @@ type worker struct {
 	// avoid is 1 + the CPU of a caller whose job the worker did not take, perhaps because it is on
 	// that CPU. It stays 0 unless affinity may be changed.
 	avoid atomic.Int32
-	seen  uint64               // the last call on the board in which it took part, or that did not want it
+	seen  uint64               // the last call on the board in which it took part, or whose team it did not belong to
 	_     [cacheLine - 32]byte // keeps the fields on lines of their own
 }
 
@@ -71,7 +71,7 @@ func (p *pool) next(w *worker) (j *job, slept bool) {
 	}
 }
 
-// look takes part in jobs from the board, and waits to be handed one, for as long as spin does. It
+// look takes part in jobs from the board, and waits to be handed a job, for the time of spin. It
 // returns nil if no job comes, or if next has something to do.
 func (p *pool) look(w *worker) *job {
 	w.mail.Store(idle)
@@ -114,7 +114,7 @@ func (p *pool) assist(w *worker) bool {
 	if j == nil || call == w.seen || !w.mail.CompareAndSwap(idle, j) {
 		return false
 	}
-	if p.posted.Load() != j { // and it may belong to another call by now
+	if p.posted.Load() != j { // it may belong to another call by now
 		w.part(j, idle)
 		return false
 	}

@@ -2,22 +2,22 @@ package par
 
 import "math"
 
-// The cost of handing work to further threads, in nanoseconds. doc/measurements/threads.md has the
-// model.
+// These are costs of handing work to further threads, in nanoseconds. doc/measurements/threads.md
+// has the model.
 const (
-	// A sleeping worker takes about 10 µs to begin: waking it pays if each thread has that much
-	// work.
+	// A sleeping worker takes about 10 µs to begin. Waking it is worth it if each thread has that
+	// much work.
 	wakeWork = 20_000
 	// A worker that is awake takes a microsecond or two.
 	readyWork = 5_000
-	// Every worker adds to the time of the call: its lines of memory move to it and back, and more
-	// threads wait longer for the slowest. Estimates of work are for a slow processor. On a
-	// processor that takes half the time for work, this cost is half, too.
+	// Every worker adds to the time of the call: its lines of memory move to it and back, and with
+	// more threads the slowest one takes longer. Estimates of work are for a slow processor. On a
+	// processor that needs half the time for the work, this cost is half, too.
 	threadCost = 500
 )
 
-// Worth returns the number of threads, at most t, with which work ends soonest. One thread takes
-// the given nanoseconds for it.
+// Worth returns the number of threads, at most t, with which the work ends soonest. One thread
+// needs the given number of nanoseconds for it.
 func Worth(t, nanoseconds int) int {
 	if t <= 1 || nanoseconds < readyWork || nanoseconds < wakeWork && !Ready() {
 		return min(t, 1)

@@ -2,8 +2,8 @@ package par
 
 import "testing"
 
-// TestWorth: little work stays on its thread, more work takes further threads, and no work takes
-// more threads than given.
+// TestWorth: little work stays on its thread, more work uses further threads, and no work uses more
+// threads than given.
 func TestWorth(t *testing.T) {
 	withProcs(t, 2)
 	Stop() // no worker is awake
@@ -21,7 +21,7 @@ func TestWorth(t *testing.T) {
 		if n < last {
 			t.Fatalf("%d ns are worth %d threads, fewer than less work is", ns, n)
 		}
-		// One thread fewer, or one more, would take as long or longer.
+		// With one thread fewer, or one more, the time is the same or longer.
 		cost := func(n int) float64 { return float64(ns)/float64(n) + threadCost*float64(n) }
 		if cost(n-1) < cost(n) || n > 2 && cost(n+1)*1.02 < cost(n) {
 			t.Errorf("%d ns on %d threads: %.0f, on one fewer %.0f, on one more %.0f", ns, n, cost(n), cost(n-1), cost(n+1))

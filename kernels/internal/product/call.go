@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// A product between the checked arguments and the loops.
+// This file has the state of a product between the check of its arguments and the loops.
 
 // call is a product, or a batch of products of one shape. It is checked and not empty.
 type call struct {
@@ -20,7 +20,7 @@ type call struct {
 	alpha, beta float32
 	a           pack.A
 	b           operand
-	prepared    *weights.RowsOfA // A as integers, if they were made before; then a is empty
+	prepared    *weights.RowsOfA // A as integers, if it was converted before; then a is empty
 	c           []float32
 	ldc         int
 	ep          Epilogue
@@ -32,15 +32,16 @@ type call struct {
 	plan
 }
 
-// operand is op(B): packed by PackB, beginning with some column, or in the caller's memory.
+// operand is op(B): packed by PackB, from some column on, or in the caller's memory.
 type operand struct {
 	packed *weights.Matrix
 	column int
 	pack.B
 }
 
-// set sets the fields that all products have. The compiler would build a composite literal aside
-// and copy it, which waits for the stores: that takes as long as the plan of a small product.
+// set sets the fields that all products have. For a composite literal, the compiler would build a
+// copy and move it, which waits for the stores: that takes the same time as planning a small
+// product.
 func (g *call) set(m, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
 	g.m, g.n, g.k = m, n, k
 	g.alpha, g.beta = alpha, beta
@@ -86,8 +87,8 @@ type block struct {
 	s    *scratch // nil if none is needed
 }
 
-// scratch holds the buffers of one running block. It goes back to the pool from a variable of its
-// own: if it were a block's field, everything that the block points to would escape to the heap.
+// scratch holds the buffers of one running block. A variable returns it to the pool: if it were a
+// block's field, everything that the block points to would escape to the heap.
 type scratch struct {
 	a        []float32 // a copy of A's rows
 	b        []float32 // panels of B
@@ -96,8 +97,8 @@ type scratch struct {
 	integers rowsOfCall // rows in integers
 	rounded  weights.RoundedRows
 	pairs    rowsOfCall // rows in rounded
-	strip    []float32  // products by tiles that are not yet elements of C
-	tileSums []int32    // of simd.Int8Tiles
+	strip    []float32  // products by tiles that have not become elements of C yet
+	tileSums []int32    // sums for simd.Int8Tiles
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -111,16 +112,16 @@ type rowsOfCall struct {
 // numbers is the number of calls so far that numbered their rows.
 var numbers atomic.Uint64
 
-// held reports whether rows are m rows of the block, beginning with row i, and sets them to these.
-// A goroutine computes several blocks of a band one after the other: the converted rows of the
-// first one serve the next ones.
+// held reports whether rows are m rows of the block, beginning with row i, and sets rows to these.
+// A goroutine computes several blocks of a band one after the other, and the converted rows of the
+// first block are used again for the next ones.
 func (b *block) held(rows *rowsOfCall, i, m int) bool {
 	before := *rows
 	*rows = rowsOfCall{b.g.number, b.top + i, m}
 	return *rows == before && rows.call != 0
 }
 
-// scaleMatrix is C = beta*C, without reading C when beta is 0.
+// scaleMatrix sets C to beta*C. It does not read C if beta is 0.
 func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 	for i := range m {
 		row := c[i*ldc:][:n]
@@ -134,8 +135,9 @@ func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 	}
 }
 
-// fetchAhead returns how many elements ahead of its use a B in place is fetched, for a product of
-// one row that takes B's rows, or columns, group at a time. It is 0 if B does not come from memory.
+// fetchAhead returns the distance in elements at which a B in place is fetched ahead, for a product
+// of one row that reads group rows, or columns, of B at a time. It is 0 if B does not come from
+// memory.
 func (g *call) fetchAhead(group int) int {
 	if g.n*g.k < gemvFar {
 		return 0

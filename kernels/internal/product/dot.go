@@ -6,7 +6,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products that consist of dot products of rows of A and columns of B, both contiguous.
+// This file has products that consist of dot products of rows of A and columns of B, both
+// contiguous.
 
 // dot computes a block of a product with B transposed in the caller's memory. It cuts very long k
 // into parts.

@@ -1,7 +1,7 @@
 package product
 
-// The epilogue: the operations on a part of C of a product with a packed B, after its sums are
-// finished.
+// This file has the epilogue: the operations on a part of C of a product with a packed B, after its
+// sums are finished.
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 // Activation is the activation function of an epilogue.
 type Activation uint8
 
-// The activations, in the order of package kernels.
+// These are the activations, in the order of package kernels.
 const (
 	Identity Activation = iota
 	ReLU
@@ -53,7 +53,7 @@ func (ep *Epilogue) from(i, j int) Epilogue {
 // even a zero.
 var nothing = slices.Repeat([]float32{float32(math.Copysign(0, -1))}, mostColumns)
 
-// mostColumns is at least the NR of any format.
+// mostColumns is not less than the NR of any format.
 const mostColumns = 64
 
 // finish applies the epilogue to the m x n sums, n at most NR and the rows NR apart, and writes
@@ -71,8 +71,8 @@ func (b *block) finish(c, sums []float32, i, j, m, n int) {
 		finishPanel(g.isa, act, c, sums, bias, residual, m, nr, g.ldc, ldr)
 		return
 	}
-	// A partial panel is finished in place, where the other columns hold anything, with a row of
-	// the bias as wide as the panel.
+	// A partial panel is finished in place, where the other columns have arbitrary contents, with a
+	// row of the bias as wide as the panel.
 	var wide [mostColumns]float32
 	copy(wide[:], bias[:n])
 	finishPanel(g.isa, act, sums, sums, wide[:nr], nothing[:nr], m, nr, nr, 0)
@@ -121,8 +121,8 @@ func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, r
 	}
 }
 
-// finishRare is finishPanel for activations that few models have. It takes several passes over x,
-// which it overwrites.
+// finishRare does the work of finishPanel for activations that few models have. It passes over x,
+// which it overwrites, several times.
 func finishRare(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
 	all, none := x[:rows*nr], nothing[:nr]
 	if act == Tanh {

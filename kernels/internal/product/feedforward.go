@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Feed-forward networks of int8: consecutive products whose hidden values never leave a core's own
-// caches.
+// This file has feed-forward networks of int8: consecutive products whose hidden values never leave
+// a core's own caches.
 
 // FeedForward is a call of kernels.FeedForward with checked arguments: no size is 0.
 type FeedForward struct {
@@ -39,22 +39,22 @@ type hidden struct {
 var hiddens = sync.Pool{New: func() any { return new(hidden) }}
 
 // bandUnit divides the number of rows of a band, and bandRows is the largest number: the band's
-// hidden values, as integers, stay in the second-level cache. Threads take runs of parts of
-// partRows rows, enough to pay for reading all matrices.
+// hidden values, as integers, stay in the second-level cache. Threads compute runs of parts of
+// partRows rows, for which reading all matrices is worth it.
 const (
 	bandUnit = 32
 	bandRows = 512
 	partRows = 64
 )
 
-// Run computes the network on up to t threads, each of which takes bands of rows through all
+// Run computes the network on up to t threads, each of which computes bands of rows through all
 // products.
 func (f *FeedForward) Run(t int) {
 	work := f.Up.K * f.Up.N
 	if f.Gate != nil {
 		work *= 2
 	}
-	work = (work + f.Down.K*f.Down.N) / 4 * max(f.Rows, 4) // an instruction makes four times as many multiply-adds
+	work = (work + f.Down.K*f.Down.N) / 4 * max(f.Rows, 4) // an instruction computes four times the number of multiply-adds
 	parts := (f.Rows + partRows - 1) / partRows
 	if !worthThreads(t, work) {
 		f.Do(0, parts)
@@ -74,8 +74,8 @@ func (f *FeedForward) Do(from, to int) {
 	hiddens.Put(h)
 }
 
-// band computes rows [from, to). A few of them at a time have hidden values in float32, which are
-// converted to integers immediately. After all are converted, the last product multiplies them:
+// band computes rows [from, to). A few of the rows at a time have hidden values in float32, which
+// are converted to integers immediately. When all are converted, the last product multiplies them:
 // each matrix stays in a cache while the band's rows are multiplied by it.
 func (f *FeedForward) band(h *hidden, from, to int) {
 	rows := order.Evenly(to-from, tune.Used.Gemm.Int8Rows, bandUnit)

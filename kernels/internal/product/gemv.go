@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products of one row of A. Reading B limits their speed: the order must be one that the hardware
-// prefetches.
+// This file has products of one row of A. Reading B limits their speed: the order must be one that
+// the hardware prefetches.
 
 // row computes a block of one row and of columns of a packed B.
 func (b *block) row() {
@@ -32,8 +32,8 @@ func (b *block) row() {
 }
 
 // rowOfPanels computes whole panels. Panels that it multiplies side by side are adjacent only if
-// few are left; otherwise each continues with its own neighbour, and B is read as a few long runs
-// of memory.
+// few are left. Otherwise each continues with its own neighbour, so that B is read as a few long
+// runs of memory.
 func (b *block) rowOfPanels(c []float32) {
 	g, nr := b.g, b.g.nr
 	for from, panels := 0, len(c)/nr; from < panels; {

@@ -8,7 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products of runs of A's rows, each with its own packed B. Threads compute them concurrently.
+// This file has products of runs of A's rows, each with its own packed B. Threads compute them
+// concurrently.
 
 // Group is a call of kernels.GemmGrouped. Add adds its products.
 type Group struct {
@@ -53,7 +54,7 @@ func (p *Group) Run(t int) {
 	for i := range p.calls {
 		g := &p.calls[i]
 		a, b := g.operands()
-		g.batch = max(1, total/g.workOf()) // cut as if all the work were products of this shape
+		g.batch = max(1, total/g.workOf()) // cut as if all work consisted of products of this shape
 		g.decide(t, a, b)
 		g.batch = 1
 		g.count()

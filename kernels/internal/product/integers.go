@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The loops for a B of integers.
+// This file has the loops for a B of integers.
 
 // int8Panels computes a block with a packed B of int8 or in blocks.
 func (b *block) int8Panels() {
@@ -43,8 +43,8 @@ func (b *block) int8Panels() {
 }
 
 // int8Panel multiplies rows of integers by the panel of column j, for row i of the block and the
-// rows after it. It and the functions that it calls take a copy of x: storing to x would move the
-// call to the heap with everything that it points to.
+// rows after it. It and the functions that it calls receive a copy of x: storing to x would move
+// the call to the heap with everything that it points to.
 func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, piece, i, j int) {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	n := min(nr, b.n-j)

@@ -8,8 +8,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// TestNextRows follows the prefetches of the micro-kernel for a transposed B: exactly the elements
-// that are packed next.
+// TestNextRows follows the prefetches of the micro-kernel for a transposed B: they are exactly the
+// elements that are packed next.
 func TestNextRows(t *testing.T) {
 	const nr, k, slice = 16, 96, 48
 	n, ld := 3*nr, k+5

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The partition of a product for several threads.
+// This file divides a product among several threads.
 
 // partition cuts the product for t threads: into bands, of rows or of columns, and the bands into
 // parts along the other dimension. A thread computes a run of neighbouring parts as one block (see
@@ -18,7 +18,7 @@ func (g *call) partition(t int) {
 	g.cutM, g.cutN = 1, 1
 	g.tall, g.wide = g.m, g.n
 	work := g.workOf()
-	if !worthThreads(t, work*g.batch) || g.batch >= 4*size.Bands*t { // that many products are enough parts
+	if !worthThreads(t, work*g.batch) || g.batch >= 4*size.Bands*t { // this number of products is enough parts
 		return
 	}
 	threads := max(1, t/g.batch)
@@ -33,7 +33,7 @@ func (g *call) partition(t int) {
 	if ways[g.way].makes {
 		cols.price = priceCopied
 	}
-	element := max(1, work/(g.m*g.n)) // per element of C
+	element := max(1, work/(g.m*g.n)) // work per element of C
 	best := math.Inf(1)
 	for _, byRows := range []bool{false, true} {
 		across, along := rows, cols
@@ -79,17 +79,18 @@ type dimension struct {
 	kept       bool    // a goroutine's next block reuses the converted elements: they are paid once
 }
 
-// The price that a block pays for an element, for reading it, copying it, and converting it to an
-// integer or a bfloat16 number, in multiply-adds, which take a quarter of the time with integers.
+// These are prices that a block pays for an element, for reading it, copying it, and converting it
+// to an integer or a bfloat16 number. Their unit is a multiply-add, which takes a quarter of the
+// time with integers.
 const (
 	priceRead   = 1
 	priceCopied = 6
 	priceInt8   = 40
 )
 
-// ownRows is the factor on the cost of a cut into bands of rows for each thread: the next product
-// of a layer then finds the rows in the caches of the thread that wrote them. If threads have
-// different last-level caches, the other thread's rows come as slowly as from memory.
+// ownRows is the factor for the cost of a cut into bands of rows, a band for each thread: the next
+// product of a layer then finds the rows in the caches of the thread that wrote them. If threads
+// have different last-level caches, reading another thread's rows is as slow as reading memory.
 const ownRows = 0.97
 
 func (d dimension) tiles() int { return (d.size + d.unit - 1) / d.unit }
@@ -104,8 +105,8 @@ func (d dimension) cut(bands int, columns bool) int {
 	return min((d.tiles()+bands-1)/bands*d.unit, d.size)
 }
 
-// cutCost estimates the time of a thread, in multiply-adds per step of k. The thread has share
-// bands of C, each band wide across, and takes runs of parts along them. Its time consists of the
+// cutCost estimates the time of a thread, in multiply-adds per step of k. The thread computes share
+// bands of C, each band wide across, in runs of parts along them. Its time consists of the
 // products, of half a part for which it waits at the end, and of the elements that its blocks read
 // or copy. Of its last band it repeatedly takes half of the rest.
 func cutCost(across, along dimension, band, part int, share float64) float64 {
@@ -117,7 +118,7 @@ func cutCost(across, along dimension, band, part int, share float64) float64 {
 	return width*max(length+float64(part)/2, float64(part)) + across.price*width*blocks + along.price*length
 }
 
-// worthThreads reports whether work is worth a second one of t threads.
+// worthThreads reports whether work is worth a second thread, if there are t.
 func worthThreads(t, work int) bool {
 	return t > 1 && (work >= tune.Used.Threads.WakeWork || work >= tune.Used.Threads.ReadyWork && par.Ready())
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The plan of a product after the choice of its way.
+// This file plans a product after the choice of its way.
 
-// One row: gemvDot replaces gemmDot if B has gemvNear elements and is beyond a core's own caches.
-// With gemvFar elements B comes from memory. Then gemvDot takes 8 rows together, as gemvRows always
-// takes 6, and fetching the next rows gains a sixth to a third on Zen 4; if B is nearer, it loses
-// as much. On processors where it loses even from memory, tune.Gemm.RowAhead fetches elements of
-// the current rows instead. See doc/measurements/products.md.
+// For one row, gemvDot replaces gemmDot if B has gemvNear elements and is not in a core's own
+// caches. With gemvFar elements B comes from memory. Then gemvDot multiplies 8 rows together, as
+// gemvRows always multiplies 6, and fetching the next rows gains a sixth to a third on Zen 4; if B
+// is nearer, it loses the same. On processors where it loses even from memory, tune.Gemm.RowAhead
+// fetches elements of the current rows instead. See doc/measurements/products.md.
 const (
 	gemvRowsGroup, gemvDotGroup = 6, 8
 	gemvNear, gemvFar           = 1 << 17, 1 << 23
@@ -28,7 +28,7 @@ func (g *call) operands() (a left, b right) {
 	return a, b
 }
 
-// decide plans how a product of these operands takes the chosen way, and in which parts.
+// decide plans how a product of these operands is computed in the chosen way, and in which parts.
 func (g *call) decide(t int, a left, b right) {
 	size, packed := &tune.Used.Gemm, g.b.packed
 	g.mr, g.nr = simd.GemmTile(g.isa)
@@ -58,13 +58,13 @@ func (g *call) planLoops() {
 	g.kc = order.StretchOf(g.k)
 	g.finish = g.ep.any() || g.way == halves && g.n%g.nr != 0 // the way multiplies by whole panels
 	g.slice, g.mc = g.kc, tune.Used.Gemm.MC
-	if g.m <= g.mr { // a panel is one run of memory
+	if g.m <= g.mr { // a panel is then one run of memory
 		g.slice = min(4*g.kc, max(g.k, 1))
 	}
 	if g.finish {
 		g.slice = max(g.k, 1)
 	}
-	if g.slice > order.Stretch { // fewer rows
+	if g.slice > order.Stretch { // blocks then have fewer rows
 		g.mc = min(max(g.mc*order.Stretch/g.slice/g.mr, 2)*g.mr, g.mc)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestNearAtOnce expects products that run without a plan to be the ones for which a plan is a
-// single call.
+// TestNearAtOnce expects that a product runs without a plan exactly if its plan is a single call.
 func TestNearAtOnce(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })
@@ -19,7 +18,7 @@ func TestNearAtOnce(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		accepted := 0
 		for _, tune.Used = range []tune.Record{tune.Zen4, tune.SapphireRapids, small} {
-			tune.Used.Threads.ReadyWork = math.MaxInt // whether threads are awake changes independently of the test
+			tune.Used.Threads.ReadyWork = math.MaxInt // the number of awake threads does not depend on the test
 			for _, m := range []int{1, 2, 3, 6, 7, 14, 15, 40, 130, 300} {
 				for _, n := range []int{1, 7, 8, 16, 31, 64, 100, 256, 1000} {
 					for _, k := range []int{1, 5, 64, 100, 512, 1024, 1025, 2000} {
@@ -62,7 +61,7 @@ func TestThreadsKeepTheirRows(t *testing.T) {
 			want    bool
 		}{
 			{256, 2304, 768, 2, true}, {256, 768, 768, 2, true}, {512, 768, 768, 2, true}, {1024, 768, 3072, 4, true},
-			{28, 768, 768, 2, false}, // otherwise few rows would read B twice
+			{28, 768, 768, 2, false}, // few rows; otherwise B would be read twice
 		} {
 			p := weights.New("PackB", weights.Of(weights.F32, simd.Active()), c.k, c.n)
 			g := call{isa: simd.Active(), batch: 1, m: c.m, n: c.n, k: c.k}

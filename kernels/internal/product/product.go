@@ -1,10 +1,10 @@
 // Package product computes matrix products.
 //
-// product.go has the functions that package kernels calls. ways.go is the table of ways through a
-// product, plan.go plans a product after the choice of its way, and partition.go cuts it into
-// parts. run.go distributes the parts to threads and makes blocks of them. loops.go, source.go and
-// epilogue.go are the loops around the micro-kernel; dot.go, gemv.go and integers.go are the other
-// ways through a block. call.go has the types that all of them share.
+// product.go has the functions that package kernels calls. ways.go has the table of ways to compute
+// a product, plan.go plans a product after the choice of its way, and partition.go cuts it into
+// parts. run.go distributes the parts to threads and combines them into blocks. loops.go, source.go
+// and epilogue.go have the loops around the micro-kernel; dot.go, gemv.go and integers.go compute
+// blocks in other ways. call.go has the types that all of them share.
 package product
 
 import (
@@ -92,7 +92,7 @@ func (p *PackedCall) Run(t int) {
 	case g.k > 0:
 		g.run(t)
 	case g.ep.any():
-		g.mr, g.nr, g.way = f.MR, f.NR, packedBefore // no elements, whatever the format
+		g.mr, g.nr, g.way = f.MR, f.NR, packedBefore // no elements, in any format
 		g.planLoops()
 		g.block(0, 0, 0, g.m, g.n)
 	default:

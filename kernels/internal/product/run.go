@@ -5,8 +5,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// The parts of a product, which threads take, and blocks of neighbouring parts, which are computed
-// as products of their own.
+// This file has the parts of a product, which threads compute, and blocks of neighbouring parts,
+// which are computed as products of their own.
 
 // run computes the product on up to t threads.
 func (g *call) run(t int) {
@@ -14,7 +14,7 @@ func (g *call) run(t int) {
 	g.runWay(t, wayOf(a, b), a, b)
 }
 
-// runWay is run for a product of these operands after the choice of the way.
+// runWay runs a product of these operands after the choice of the way.
 func (g *call) runWay(t int, w way, a left, b right) {
 	if g.way = w; w == rowByRows {
 		(*gemvCall)(g).run(t)
@@ -39,7 +39,7 @@ func (g *call) runWay(t int, w way, a left, b right) {
 	calls.Put(p)
 }
 
-// count gives the call a number, if it needs one.
+// count numbers the call, if it needs a number.
 func (g *call) count() {
 	if g.converts() {
 		g.number = numbers.Add(1)

@@ -8,16 +8,16 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// work is a thread's part of a product: multiply-adds of whole tiles, and elements of A and B that
+// work is a thread's share of a product: multiply-adds of whole tiles, and elements of A and B that
 // it copies, widens or converts to integers.
 type work struct {
 	multiplied, copied int
 	rows               [2]int // the last rows that it converted
 }
 
-// shareOfThread returns the work of goroutine i of t if no goroutine takes parts from another. The
-// goroutine takes parts as package par distributes them: half of the remaining parts of its share
-// at a time.
+// shareOfThread returns the work of goroutine i of t if no goroutine takes parts from another one.
+// The goroutine takes parts as package par distributes them: half of the remaining parts of its
+// share at a time.
 func (g *call) shareOfThread(i, t int) (w work) {
 	parts := g.cutM * g.cutN * g.batch
 	from, to := parts*i/t, parts*(i+1)/t
@@ -43,7 +43,7 @@ func (g *call) shareOfThread(i, t int) (w work) {
 }
 
 // add adds a block of m rows from row i on. A tile of fewer rows takes less time; a tile of fewer
-// columns does not.
+// columns takes the same.
 func (w *work) add(g *call, i, m, n int) {
 	columns := (n + g.nr - 1) / g.nr * g.nr
 	w.multiplied += m * columns * g.k
@@ -61,8 +61,8 @@ func (w *work) add(g *call, i, m, n int) {
 }
 
 // TestWorkOfThreads computes the work of the busiest thread for the products of a layer and of a
-// prompt: with more threads it is that much less, and the elements that each block copies again
-// stay a small part. With -v it prints the table of doc/measurements/threads.md.
+// prompt. With more threads the work decreases in proportion, and the elements that each block
+// copies again stay a small part. With -v it prints the table of doc/measurements/threads.md.
 func TestWorkOfThreads(t *testing.T) {
 	isa := simd.Active()
 	for _, x := range []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// panelSource has the panels of B for the loops.
+// This file has the panels of B for the loops.
 
 // panelSource has the panels of the current columns of B and steps of k: the element of column q
 // and step p is offset(q, p) elements after first.
@@ -39,10 +39,10 @@ func (l *nest) openPanels() (first []float32, ofColumn, ofStep, ld int) {
 	return b.s.b, ofColumn, ofStep, g.nr
 }
 
-// width returns how many columns, beginning with column q, are multiplied next.
+// width returns the number of columns, beginning with column q, that are multiplied next.
 func (l *nest) width(q int) int {
 	g, nr := l.b.g, l.b.g.nr
-	if g.way == near { // as much as other calls do
+	if g.way == near { // the amount of work of other calls
 		return min(max(2*nr, tune.Used.Gemm.MC*order.Stretch*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
 	}
 	if (g.wideTiles || l.pairs) && l.n-q >= 2*nr {
@@ -51,9 +51,9 @@ func (l *nest) width(q int) int {
 	return min(nr, l.n-q)
 }
 
-// makePanel makes the panel of the n columns from column q, for k steps from step p, if it does not
-// exist yet. If it can multiply a tile of A's rows at the same time, done is the number of rows of
-// finished sums.
+// makePanel packs or widens the panel of the n columns from column q on, for k steps from step p
+// on, unless it exists. If it can multiply a tile of A's rows at the same time, done is the number
+// of rows of finished sums.
 func (l *nest) makePanel(panel []float32, q, p, n, k int, beta float32, sums []float32, lds int) (done int) {
 	b, g := l.b, l.b.g
 	switch {

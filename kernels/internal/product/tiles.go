@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The loops for a B for tiles, and for a B of pairs of bfloat16.
+// This file has the loops for a B for tiles, and for a B of pairs of bfloat16.
 
 // bfloat16Pairs computes a block with a B in pairs of bfloat16.
 func (b *block) bfloat16Pairs() {
@@ -26,10 +26,10 @@ func (b *block) bfloat16Pairs() {
 	scratches.Put(s)
 }
 
-// tiles multiplies m rows, of integers beginning with row first of a, or of bfloat16, by some
-// panels at a time. They are the block's rows from row i on. If inC is true, the kernel writes
-// whole panels of C, with the bias if there is one. All other products become elements of C panel
-// by panel.
+// tiles multiplies m rows by some panels at a time. The rows are of integers beginning with row
+// first of a, or of bfloat16, and are the block's rows from row i on. If inC is true, the kernel
+// writes whole panels of C, with the bias if there is one. All other products become elements of C
+// panel by panel.
 func (b *block) tiles(s *scratch, a *weights.RowsOfA, method *weights.Method, first, i, m int, inC bool) {
 	g, nr := b.g, b.g.nr
 	for j := 0; j < b.n; j += method.Panels * nr {

@@ -7,12 +7,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// The ways through a product: a table, from which a product takes the first way that fits.
+// This file has the table of ways to compute a product. A product is computed in the first way that
+// fits.
 
-// way is a way through a product: an index into the table.
+// way is a way to compute a product: an index into the table.
 type way uint8
 
-// The ways. Up to integers, B is in the caller's memory; from integers on, it is packed.
+// These are the ways. Up to packedHere, B is in the caller's memory; from integers on, it is packed.
 const (
 	rowByRows way = iota
 	dots
@@ -28,7 +29,7 @@ const (
 	packedBefore
 )
 
-// ways is the table. wayOf decides, in the same order, which way fits: functions in the table would
+// ways is the table. wayOf decides in the same order which way fits: functions in the table would
 // move a call to the heap, or cost a small product a tenth of its time.
 var ways = [...]struct {
 	name  string
@@ -150,9 +151,9 @@ const (
 // inPlace reports whether panels are read from the caller's B.
 func (w way) inPlace() bool { return w == near || w == inPlace }
 
-// left has the properties of A on which the choice of a way depends: op(A) is m x k, its rows ld
-// apart. With at most four fields it is passed in registers, as right is: stores are a large part
-// of the time of a small product.
+// left has the properties of A on which the choice of a way depends: op(A) is m x k, and its rows
+// are ld apart. A struct of at most four fields is passed in registers, and so is right: stores are
+// a large part of the time of a small product.
 type left struct {
 	m, k, ld int
 	trans    bool
@@ -177,14 +178,14 @@ const (
 // isSmall reports whether B is so small that a plan would take long compared to one call.
 func isSmall(a left, b right) bool { return b.n*a.k <= directElements }
 
-// workOf estimates the time of a product in multiply-adds at full speed: at least the cost of
+// workOf estimates the time of a product in multiply-adds at full speed. It is at least the cost of
 // reading B.
 func workOf(a left, b right) int { return max(a.m, 4) * b.n * a.k }
 
-// isNear reports whether B in place stays in a core's own caches, for which the tier has a kernel.
-// For one or two rows the kernel fetches nothing ahead, so B may be further away only if it is
-// small. In pure Go it is the kernel for panels, on all columns: it is as fast, and saves small
-// products the plan there too.
+// isNear reports whether B in place stays in a core's own caches, if the tier has a kernel for this
+// case. For one or two rows the kernel fetches nothing ahead, so B may be further away only if it
+// is small. In pure Go the kernel for panels multiplies all columns: that is as fast, and small
+// products need no plan there either.
 func isNear(a left, b right) bool {
 	most := tune.Used.Gemm.NearElements
 	if a.m <= 2 {
@@ -193,31 +194,31 @@ func isNear(a left, b right) bool {
 	return a.k*b.ld <= most && simd.KernelGemmNear.On(simd.Active()).ISA == simd.Active()
 }
 
-// readsNear reports whether B is read in place for more rows because it is near: if rows of a panel
-// take two lines, and those of B do not all share a set.
+// readsNear reports whether B is read in place for more rows because it is near. It is if rows of a
+// panel are two lines each, and the rows of B do not all share a set.
 func readsNear(a left, b right) bool {
 	mr, nr := simd.GemmTile(simd.Active())
 	return tune.TwoLines(nr) && a.m <= tune.Used.Gemm.NearTiles*mr && b.ld%1024 != 0
 }
 
-// inPlacePays reports whether B is read in place rather than packed, wherever it is: for few tiles
-// of rows, a small B, or a B of whole lines.
+// inPlacePays reports whether B is read in place rather than packed, at any place: for few tiles of
+// rows, a small B, or a B of whole lines.
 func inPlacePays(a left, b right) bool {
 	size := &tune.Used.Gemm
 	mr, nr := simd.GemmTile(simd.Active())
 	return a.m <= mr || fitsTiles(a, b, mr, nr) || a.k*nr <= size.InPlacePanel && a.k*b.ld <= size.InPlaceSpan || fitsLines(a, b, mr, nr)
 }
 
-// fitsTiles reports whether several tiles are few enough to read B in place: if they find its rows
-// in the second-level cache, or if each row takes two lines, which come soon enough from further
-// away.
+// fitsTiles reports whether several tiles are few enough for B in place. They are if they find its
+// rows in the second-level cache, or if each row is two lines, which arrive fast enough from
+// further away.
 func fitsTiles(a left, b right, mr, nr int) bool {
 	return a.m <= tune.Used.Gemm.InPlaceTiles*mr && (tune.TwoLines(nr) || !tune.CrowdsFar(a.k, b.ld))
 }
 
-// fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
-// those of a panel, of two lines each, stay in the second-level cache side by side for all tiles.
-// Rows of one line each, as on AVX2, are slower in place.
+// fitsLines reports whether the rows of B are whole cache lines, so that no load crosses lines, and
+// whether those of a panel, of two lines each, stay together in the second-level cache for all
+// tiles. Rows of one line each, as on AVX2, are slower in place.
 func fitsLines(a left, b right, mr, nr int) bool {
 	size := &tune.Used.Gemm
 	return a.m <= size.LinesTiles*mr && tune.TwoLines(nr) && b.ld%16 == 0 &&

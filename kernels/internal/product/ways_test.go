@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// TestWays expects some product to take each way. With -v it prints the table.
+// TestWays expects that there is a product for each way. With -v it prints the table.
 func TestWays(t *testing.T) {
 	packed := func(f weights.Format) *weights.Record { return weights.Of(f, simd.Active()) }
 	kept := tune.Used
@@ -43,8 +43,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestFitsLines expects B in place up to the tiles of the family if its rows fill lines and do not
-// evict each other.
+// TestFitsLines expects that B is read in place, up to the family's number of tiles, if its rows
+// fill lines and do not evict each other.
 func TestFitsLines(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })

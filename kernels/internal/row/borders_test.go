@@ -13,7 +13,7 @@ import (
 )
 
 // TestPieces: rows up to a certain length are summed in one piece, and longer ones in segments, on
-// any number of threads. The bits show which.
+// any number of threads. The bits show in which way.
 func TestPieces(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		isa, r := simd.Active(), rand.New(rand.NewPCG(13, 14))

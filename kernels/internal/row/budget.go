@@ -6,9 +6,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// budget is the largest number of elements that one call of an assembly kernel takes. Goroutines
-// cannot be preempted inside such a call, so it has to end within 100 µs on a slow core: at 2 GHz,
-// with memory that delivers 4 GB/s. No result depends on the budget.
+// budget is the largest number of elements of one call of an assembly kernel. Goroutines cannot be
+// preempted inside such a call, so it has to end within 100 µs on a slow core: at 2 GHz, with
+// memory that delivers 4 GB/s. No result depends on the budget.
 type budget int
 
 // BudgetOf returns the budget of a kernel on a tier, from the kernel's record.

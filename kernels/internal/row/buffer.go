@@ -6,8 +6,8 @@ import "sync"
 // of longer rows are added in float64, which bounds the error.
 const SumElements = 1 << 13
 
-// rowBuffer holds the exponentials of a row, or differences. It has room for two vectors more than
-// SoftmaxPiece, as softmaxRows requires for results that go past the caches.
+// rowBuffer holds the exponentials of a row, or differences. It is two vectors longer than
+// SoftmaxPiece, as softmaxRows requires for results that are written past the caches.
 type rowBuffer [2*SumElements + TwoVectors]float32
 
 // TwoVectors is the number of elements in two vectors of the widest tier.

@@ -2,9 +2,10 @@ package row
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// Functions that work element by element. To threads they are functions of rows of one element.
+// This file has functions that work element by element. Threads share them as functions of rows of
+// one element.
 
-// The kernels' dispatching functions, and the arguments of a call of each kind.
+// These are the kernels' dispatching functions, and the arguments of a call of each kind.
 type (
 	unaryKernel  func(isa simd.ISA, dst, x []float32)
 	binaryKernel func(isa simd.ISA, dst, x, y []float32)
@@ -37,8 +38,8 @@ var (
 	scaleds  tasks[scaled]
 )
 
-// Unary computes a function of one input: run, which dispatches the kernel k. Most calls are of one
-// piece. Going through pieces takes as long as 32 elements.
+// Unary computes a function of one input with run, which dispatches the kernel k. Most calls are
+// one piece. Cutting a call into pieces takes the same time as 32 elements.
 func Unary(t int, run unaryKernel, k simd.Kernel, dst, x []float32) {
 	isa := simd.Active()
 	b := BudgetOf(k, isa)

@@ -31,7 +31,7 @@ func normal(r *rand.Rand, n int) []float32 {
 }
 
 // near fails the test unless got is want, up to the errors of float32: a part of each element, and
-// of their magnitude, which is about 1 except in softmax.
+// a part of their magnitude, which is about 1 except in softmax.
 func near(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
 	largest := 0.0
@@ -147,7 +147,7 @@ func TestMaskedRows(t *testing.T) {
 		rows := batch * heads * lenQ
 		keep := make([]bool, lenQ*lenK)
 		for i := range keep {
-			keep[i] = i/lenK != 3 && r.IntN(4) > 0 // query 3 sees nothing
+			keep[i] = i/lenK != 3 && r.IntN(4) > 0 // query 3 sees no key
 		}
 		bias, slopes, lengths := normal(r, lenK), []float32{0.5, 0.25}, []int{lenK - 5, lenK}
 		terms := []mask.Term{

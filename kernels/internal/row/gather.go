@@ -2,10 +2,10 @@ package row
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// Weighted sums of rows that an index picks from a matrix. A mixture of experts gathers its
-// experts' inputs and adds up their outputs this way.
+// This file has weighted sums of rows that an index selects from a matrix. A mixture of experts
+// gathers its experts' inputs and adds up their outputs in this way.
 
-// gather is the arguments of Gather.
+// gather holds the arguments of Gather.
 type gather struct {
 	isa      simd.ISA
 	budget   budget
@@ -20,8 +20,8 @@ type gather struct {
 var gathers tasks[gather]
 
 // Gather sets row r of dst, [rows, cols], to row r of residual plus the sum over j of
-// weight[r*per+j] times row index[r*per+j] of x, added up in this order. A nil weight is 1, a nil
-// residual 0.
+// weight[r*per+j] times row index[r*per+j] of x, added up in this order. A nil weight means 1, and
+// a nil residual means 0.
 func Gather(t, rows, cols, per int, dst, x []float32, index []int32, weight, residual []float32) {
 	isa := simd.Active()
 	a := gather{isa: isa, budget: BudgetOf(simd.KernelAXPYVec, isa), dst: dst, x: x, cols: cols, index: index, per: per, weight: weight, residual: residual}

@@ -2,19 +2,19 @@ package row
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// Gated linear units.
+// This file has gated linear units.
 
 // Gate is the function that GLU computes from gate and up: activation(s*gate)/s * (up+Offset),
 // where s is Sharpness.
 type Gate struct {
 	Unary     func(isa simd.ISA, dst, x []float32) // the activation
 	Kernel    simd.Kernel                          // the activation's kernel
-	Sharpness float32                              // 0 is 1
-	Limit     float32                              // clamps gate from above and up on both sides; 0 does not
+	Sharpness float32                              // 0 means 1
+	Limit     float32                              // clamps gate from above and up on both sides; 0 means no limit
 	Offset    float32
 }
 
-// glu is the arguments of GLU.
+// glu holds the arguments of GLU.
 type glu struct {
 	isa    simd.ISA
 	budget budget
@@ -75,8 +75,8 @@ func (g *Gate) piece(isa simd.ISA, buf *rowBuffer, dst, gate, up []float32) {
 	simd.AddVec(isa, dst, dst, sum)
 }
 
-// limit clamps x to at most Limit, and if below is set to at least -Limit. It returns x itself if x
-// is within the limits, and else buf.
+// limit clamps x to at most Limit and, if below is set, to at least -Limit. It returns x itself if
+// x is within the limits, and otherwise buf.
 func (g *Gate) limit(isa simd.ISA, buf, x []float32, below bool) []float32 {
 	within := simd.MaxVec(isa, x) <= g.Limit
 	if below && within {

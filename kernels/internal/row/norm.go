@@ -2,27 +2,27 @@ package row
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// LayerNorm and RMSNorm, and both after a residual connection.
+// This file has LayerNorm and RMSNorm, each also after a residual connection.
 
 // NormElements is the length of the longest row that one call of the assembly normalises. Longer
 // rows are summed in pieces.
 const NormElements = 1 << 16
 
-// norm is the arguments of a normalisation. sum and residual belong to those after a residual
-// connection, and bias to LayerNorm.
+// norm holds the arguments of a normalisation. sum and residual are for normalisations after a
+// residual connection, and bias is for LayerNorm.
 type norm struct {
 	isa                   simd.ISA
 	dst, sum, x, residual []float32
 	cols                  int
 	weight, bias          []float32
 	eps                   float32
-	stream                int // not 0 if results go past the caches
+	stream                int // not 0 if results are written past the caches
 }
 
 var norms tasks[norm]
 
-// set sets what all normalisations have. The compiler would build a composite literal aside and
-// copy it, which takes a tenth of the time of a short row.
+// set sets the fields that all normalisations have. For a composite literal, the compiler would
+// build a copy and move it, which takes a tenth of the time of a short row.
 func (a *norm) set(dst, x []float32, cols int, weight []float32, eps float32) {
 	a.isa, a.dst, a.x, a.cols, a.weight, a.eps = simd.Active(), dst, x, cols, SharedOnes.orNil(weight, cols), eps
 }
@@ -174,12 +174,12 @@ func addRows(isa simd.ISA, sum, x, residual []float32) {
 	}
 }
 
-// farLayerNorm normalises row i of x, where a kernel stopped.
+// farLayerNorm normalises row i of x, at which a kernel stopped.
 func (a *norm) farLayerNorm(x []float32, i int) {
 	simd.FarLayerNorm(span(a.dst, i, i+1, a.cols), span(x, i, i+1, a.cols), a.weight, a.bias, a.eps)
 }
 
-// farRMSNorm is farLayerNorm for RMSNorm.
+// farRMSNorm does the same for RMSNorm.
 func (a *norm) farRMSNorm(x []float32, i int) {
 	simd.FarRMSNorm(span(a.dst, i, i+1, a.cols), span(x, i, i+1, a.cols), a.weight, a.eps)
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Normalisation of rows that are too long for one call of the assembly.
+// This file normalises rows that are too long for one call of the assembly.
 
-// layerNormLongRow is LayerNorm of a row that is too long for one call of the assembly. It goes
-// piece by piece, and adds the sums of the pieces in float64. The first estimate of the mean is the
-// first element. The mean of the differences from the estimate improves it once, so that the
-// remaining difference is small, and what is left of it is subtracted too. The mean is exact if all
-// elements are equal, and accurate if the first one is an outlier. Improving it again gains
+// layerNormLongRow computes LayerNorm of a row that is too long for one call of the assembly. It
+// computes piece by piece, and adds the sums of the pieces in float64. The first estimate of the
+// mean is the first element. The mean of the differences from the estimate improves it once, so
+// that the remaining difference is small, and this difference is subtracted too. The mean is exact
+// if all elements are equal, and accurate if the first one is an outlier. Improving it again gains
 // nothing.
 func layerNormLongRow(isa simd.ISA, dst, x, weight, bias []float32, eps float32) {
 	buffer := rowBuffers.Get().(*rowBuffer)
@@ -35,8 +35,8 @@ func layerNormLongRow(isa simd.ISA, dst, x, weight, bias []float32, eps float32)
 	rowBuffers.Put(buffer)
 }
 
-// differences are those of a long row from its mean: (x*down - mean)*more, from which their own
-// mean, rest, is subtracted at last.
+// differences holds the differences of a long row from its mean: (x*down - mean)*more. Finally
+// their own mean, rest, is subtracted from them.
 type differences struct {
 	isa        simd.ISA
 	buffer     *rowBuffer
@@ -82,7 +82,7 @@ func (d *differences) variance() float64 {
 	return max(square/n-float64(rest*rest), 0)
 }
 
-// rmsNormLongRow is RMSNorm of a row that is too long for one call of the assembly.
+// rmsNormLongRow computes RMSNorm of a row that is too long for one call of the assembly.
 func rmsNormLongRow(isa simd.ISA, dst, x, weight []float32, eps float32) {
 	square := 0.0
 	for i, end := range budget(SumElements).pieces(len(x)) {

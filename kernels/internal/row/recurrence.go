@@ -2,9 +2,9 @@ package row
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// Recurrent layers, whose state passes from row to row.
+// This file has recurrent layers, whose state passes from row to row.
 
-// State is the arguments of kernels.Recurrence.
+// State holds the arguments of kernels.Recurrence.
 type State struct {
 	Rows             int
 	Heads, KeyHeads  int
@@ -25,7 +25,7 @@ type State struct {
 
 var states tasks[State]
 
-// Recurrence computes s on up to t threads: each has heads of its own.
+// Recurrence computes s on up to t threads. Each thread computes heads of its own.
 func Recurrence(t int, s State) {
 	elements := max(1, s.Rows) * max(1, s.KeyDim) * s.ValueDim // of a head
 	if alone(t, s.Heads, s.Heads*elements) {
@@ -36,8 +36,8 @@ func Recurrence(t int, s State) {
 }
 
 // stateColumns returns the number of columns of a state that pass through all rows before the next
-// columns do: those stay in the first-level cache meanwhile. 64 are four vectors of AVX-512, and 32
-// of AVX2.
+// columns do, so that they stay in the first-level cache. 64 columns are four vectors of AVX-512,
+// and 32 are four of AVX2.
 func stateColumns(isa simd.ISA) int {
 	if isa == simd.AVX512 {
 		return 64

@@ -23,7 +23,7 @@ func eachISA(t *testing.T, f func(t *testing.T)) {
 	testenv.EachTier(t, simd.Supported(), simd.Active(), simd.Use, f)
 }
 
-// bounds collects what an iterator of bounds yields, up to most of them.
+// bounds collects the bounds that an iterator yields, at most most of them.
 func bounds(seq func(yield func(from, to int) bool), most int) (all [][2]int) {
 	for from, to := range seq {
 		if all = append(all, [2]int{from, to}); len(all) == most {
@@ -58,7 +58,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestAlone expects calls with one thread, one row, or less than two parts to be serial.
+// TestAlone expects calls with one thread, one row, or fewer than two parts to be serial.
 func TestAlone(t *testing.T) {
 	two := 2 * tune.Used.Rows.PartElements
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestStreamed writes past the caches from a size on, except in place.
+// TestStreamed: results of a certain size or more are written past the caches, except in place.
 func TestStreamed(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })
@@ -170,7 +170,7 @@ func TestLongRowOutlier(t *testing.T) {
 	})
 }
 
-// TestGateLimit: elements beyond the limits are clamped, and all other elements stay as they are.
+// TestGateLimit: elements beyond the limits are clamped, and all other elements stay unchanged.
 func TestGateLimit(t *testing.T) {
 	g := Gate{Limit: 2}
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestGateLimit(t *testing.T) {
 	}
 }
 
-// TestRowMax takes a row that is longer than a call's budget.
+// TestRowMax uses a row that is longer than a call's budget.
 func TestRowMax(t *testing.T) {
 	n := int(BudgetOf(simd.KernelMaxVec, simd.Active()))
 	if n > 1<<20 {

@@ -6,14 +6,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
 
-// SharedVec is a vector whose elements are all fill, as long as any call has needed it, and at most
-// NormElements. It stands in for weights and biases that are nil.
+// SharedVec is a vector whose elements are all fill. It has the largest length that a call has
+// needed, and at most NormElements. It replaces weights and biases that are nil.
 type SharedVec struct {
 	fill float32
 	Vec  atomic.Pointer[[]float32]
 }
 
-// SharedOnes stands in for weights, SharedZeros for biases.
+// SharedOnes replaces weights, and SharedZeros biases.
 var SharedOnes, SharedZeros = SharedVec{fill: 1}, SharedVec{fill: 0}
 
 // of returns the first n elements.
@@ -27,8 +27,8 @@ func (s *SharedVec) of(n int) []float32 {
 	return v
 }
 
-// orNil is v, or the first n elements if v is nil. If n is more than NormElements a nil v stays
-// nil: such rows go piece by piece.
+// orNil returns v, or the first n elements of the vector if v is nil. If n is more than
+// NormElements, it returns nil for a nil v: such rows are computed piece by piece.
 func (s *SharedVec) orNil(v []float32, n int) []float32 {
 	if v != nil || n > NormElements {
 		return v
@@ -36,7 +36,8 @@ func (s *SharedVec) orNil(v []float32, n int) []float32 {
 	return s.of(n)
 }
 
-// piece is elements [from, to) of v, at most SumElements, where v may be nil.
+// piece returns elements [from, to) of v, at most SumElements of them. If v is nil, it returns
+// elements of the vector.
 func (s *SharedVec) piece(v []float32, from, to int) []float32 {
 	if v == nil {
 		return s.of(SumElements)[:to-from]

@@ -4,9 +4,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Dot products of vectors of 1 and -1.
+// This file has dot products of vectors of 1 and -1.
 
-// Signs is the arguments of kernels.SignDots.
+// Signs holds the arguments of kernels.SignDots.
 type Signs struct {
 	M, N, Dim, Words int
 	A                []int32
@@ -28,7 +28,7 @@ func SignDots(t int, s Signs) {
 	budget := max(2*int(BudgetOf(simd.KernelSignDots, s.isa))/words, 1) // pairs of a vector and a panel
 	s.rows = min(s.M, budget)
 	s.perCall = max(budget/s.rows, 1)
-	elements := max(s.M*words/4, 1) // of a panel: a word takes as long as a quarter of an element
+	elements := max(s.M*words/4, 1) // elements of a panel: a word takes the time of a quarter of an element
 	if alone(t, panels, panels*elements) {
 		signDots(&s, 0, panels)
 		return

@@ -5,14 +5,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Softmax and its logarithm.
+// This file has softmax and its logarithm.
 
-// softmax is the arguments of Softmax and LogSoftmax.
+// softmax holds the arguments of Softmax and LogSoftmax.
 type softmax struct {
 	isa    simd.ISA
 	dst, x []float32
 	cols   int
-	stream bool // results go past the caches
+	stream bool // results are written past the caches
 }
 
 var softmaxes tasks[softmax]
@@ -34,12 +34,13 @@ func Softmax(t int, dst, x []float32, rows, cols int) {
 	}
 }
 
-// SoftmaxPiece is the length of the longest row that Softmax takes in one piece, for any number of
-// rows. One call of the assembly takes at least two such rows, so that their passes overlap.
+// SoftmaxPiece is the length of the longest row that Softmax computes in one piece, for any number
+// of rows. One call of the assembly can compute at least two such rows, so that their passes
+// overlap.
 const SoftmaxPiece = 2 * SumElements
 
-// softmaxRows is Softmax of some or all rows of a call. It cuts rows that are longer than piece.
-// Results go past the caches if stream is set.
+// softmaxRows computes Softmax of some or all rows of a call. It cuts rows that are longer than
+// piece. If stream is set, results are written past the caches.
 func softmaxRows(isa simd.ISA, dst, x []float32, rows, cols, piece int, stream bool) {
 	if len(x) == 0 {
 		return
@@ -79,7 +80,7 @@ func LogSoftmax(t int, dst, x []float32, rows, cols int) {
 	}
 }
 
-// logSoftmaxRows is LogSoftmax of some or all rows of a call.
+// logSoftmaxRows computes LogSoftmax of some or all rows of a call.
 func logSoftmaxRows(isa simd.ISA, dst, x []float32, rows, cols int) {
 	if cols == 0 {
 		return

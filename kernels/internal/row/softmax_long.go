@@ -10,10 +10,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Softmax, and its logarithm, of rows that are too long to be summed in one piece.
+// This file has softmax, and its logarithm, of rows that are too long to be summed in one piece.
 
 // SegmentElements is the number of elements of a segment, a part of a long row with a maximum of
-// its own. A segment is still in the first-level cache when its exponentials are taken.
+// its own. A segment is still in the first-level cache when its exponentials are computed.
 const SegmentElements = 1 << 11
 
 // cutsRows reports whether t threads share each row, rather than having rows of their own.
@@ -22,7 +22,7 @@ func cutsRows(t, rows, cols int) bool {
 }
 
 // longRow is a row of a softmax that is computed segment by segment. Segments, and the order of all
-// sums, depend only on the length of the row. Threads take some segments at a time.
+// sums, depend only on the length of the row. Threads compute some segments at a time.
 type longRow struct {
 	isa      simd.ISA
 	dst, x   []float32
@@ -71,9 +71,9 @@ func (l *longRow) elements(x []float32, from, to int) []float32 {
 	return x[from*l.size : min(to*l.size, len(x))]
 }
 
-// softmaxLongRow is Softmax of a single row. It takes the exponentials of each segment as if that
-// were a row, and then multiplies each segment by a factor: from the segment's maximum to the
-// row's, and divided by the sum of the row.
+// softmaxLongRow computes Softmax of a single row. It computes the exponentials of each segment as
+// if the segment were a row, and then multiplies each segment by a factor: from the segment's
+// maximum to the row's, divided by the sum of the row.
 func softmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	l := newLongRow(isa, dst, x, SegmentElements)
 	l.run(t, expSumSegments)
@@ -96,7 +96,7 @@ func softmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	l.free()
 }
 
-// expSumSegments is expSumRows of the segments [from, to). The last one may be shorter.
+// expSumSegments computes expSumRows of the segments [from, to). The last one may be shorter.
 func expSumSegments(l *longRow, from, to int) {
 	run := func(from, to, cols int) {
 		i := from * l.size
@@ -112,8 +112,8 @@ func expSumSegments(l *longRow, from, to int) {
 	}
 }
 
-// logSoftmaxLongRow is LogSoftmax of a single row. It does not keep the exponentials, so that a
-// segment's own maximum is of no use.
+// logSoftmaxLongRow computes LogSoftmax of a single row. It does not keep the exponentials, so a
+// segment needs no maximum of its own.
 func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	l := newLongRow(isa, dst, x, SumElements)
 	l.run(t, func(l *longRow, from, to int) {

@@ -8,9 +8,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Softmax with a mask.
+// This file has softmax with a mask.
 
-// Masked is a masked softmax: kernels.SoftmaxParams, checked and with their defaults.
+// Masked is a masked softmax: kernels.SoftmaxParams, checked and with its defaults.
 type Masked struct {
 	Dst, X                   []float32
 	Batch, Heads, LenQ, LenK int
@@ -49,8 +49,8 @@ func (m *Masked) Run(t int) {
 
 // softmax computes the rows [from, to).
 func (m *Masked) softmax(isa simd.ISA, from, to int) {
-	// Neighbouring rows that see all columns wait, and are computed by one call. That is faster
-	// while they are still in a cache.
+	// Neighbouring rows that see all columns wait, and one call computes them together. That is
+	// faster if they are still in a cache.
 	cols, waiting := m.LenK, 0
 	whole := func(end int) { // computes the rows that wait; end-1 is the last one
 		if waiting == 0 {
@@ -132,7 +132,7 @@ func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 }
 
 // clearHidden sets hidden elements to 0 in the columns [lo, hi) of row r, if the row became NaN. In
-// rows that did not, hidden elements are 0 already.
+// other rows, hidden elements are 0 already.
 func (m *Masked) clearHidden(r, lo, hi int) {
 	d := m.Dst[r*m.LenK+lo : r*m.LenK+hi]
 	if d[0] == d[0] {

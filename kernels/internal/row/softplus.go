@@ -5,7 +5,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// softplusElements is the number of elements that have their exponentials in a buffer at a time.
+// softplusElements is the number of elements whose exponentials are in a buffer at a time.
 const softplusElements = 256
 
 var softpluses tasks[unary]

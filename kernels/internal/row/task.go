@@ -2,13 +2,13 @@
 // checked their arguments.
 //
 //   - task.go hands the rows of a call to threads.
-//   - budget.go limits what one call of the assembly takes, and buffer.go has room for parts of a
-//     row.
+//   - budget.go limits the size of one call of the assembly, and buffer.go has memory for parts of
+//     a row.
 //   - The other files have the functions: elementwise.go, norm.go with norm_long.go, softmax.go
 //     with softmax_long.go and softmax_masked.go, gather.go, glu.go, signs.go and recurrence.go.
 //
-// A function of rows has a record of its arguments, and computes some rows of it: all of them in a
-// serial call, and those of a part on each thread.
+// A function of rows has a record of its arguments, and computes some of the rows: all of them in a
+// serial call, and the rows of a part on each thread.
 package row
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// tasks runs calls of one function, whose arguments are A, on several threads. It keeps what a call
-// needs for the next one, so that calls do not allocate.
+// tasks runs calls of one function, whose arguments are A, on several threads. It keeps the memory
+// of a call for the next one, so that calls do not allocate.
 type tasks[A any] struct{ pool sync.Pool }
 
 // split computes the rows of a checked call on t threads: do is called for the rows [from, to),
@@ -46,14 +46,14 @@ type task[A any] struct {
 // Do implements par.Task.
 func (c *task[A]) Do(from, to int) { c.do(&c.args, from*c.perPart, min(to*c.perPart, c.rows)) }
 
-// alone reports whether a call on t threads is serial: its rows, with n elements together, make
-// fewer than two parts.
+// alone reports whether a call on t threads is serial, because its rows, with n elements together,
+// are fewer than two parts.
 func alone(t, rows, n int) bool {
 	return t <= 1 || rows <= 1 || n < 2*tune.Used.Rows.PartElements
 }
 
-// Streamed reports whether a call on whole matrices writes past the caches. In place that does not
-// pay, since the call has just read what it overwrites.
+// Streamed reports whether a call on whole matrices writes past the caches. In place that is
+// slower, since the call has just read the memory that it overwrites.
 func Streamed(dst, x []float32) bool {
 	return len(dst) >= tune.Used.Rows.StreamElements && &dst[0] != &x[0]
 }

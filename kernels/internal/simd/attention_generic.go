@@ -69,7 +69,7 @@ func attnFewGeneric(rows, n int, bias []float32, ldb int, s []float32, weight fl
 	}
 }
 
-// biased is score + bias, and -Inf where the bias is.
+// biased returns score + bias, or -Inf if the bias is -Inf.
 func biased(score, bias float32) float32 {
 	if bias < -math.MaxFloat32 {
 		return bias
@@ -84,7 +84,7 @@ func biasVecGeneric(dst, a, b []float32) {
 	}
 }
 
-// attendRow is the softmax of scores, which it overwrites, times weight, times the values.
+// attendRow computes the softmax of scores, which it overwrites, times weight, times the values.
 func attendRow(scores []float32, weight float32, v []float32, ldv int, out []float32) {
 	top := float32(-math.MaxFloat32)
 	for _, x := range scores {

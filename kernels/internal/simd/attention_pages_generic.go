@@ -22,8 +22,8 @@ func attnValuesInt8Generic(rows, n, cols int, o []float32, ldo int, p []float32,
 	attnWidened(func(dst []float32, j, c int) { widenInt8Generic(dst, v[j*ldv+c:], scale[j:], 1, len(dst), 0, 0, 0) }, rows, n, cols, o, ldo, p, ldp)
 }
 
-// attnWidened is attnValues for values of which widen converts row j from column c on to float32,
-// as many elements as dst has.
+// attnWidened does the same as attnValues for values in another format. widen converts len(dst)
+// elements of row j, from column c on, to float32.
 func attnWidened(widen func(dst []float32, j, c int), rows, n, cols int, o []float32, ldo int, p []float32, ldp int) {
 	for c := 0; c < cols; c += widePiece {
 		var piece [widePiece]float32
@@ -62,7 +62,7 @@ func attnScoresInt8Generic(rows, panels, nr, k int, alpha float32, a []float32, 
 	}
 }
 
-// attnPanelScores multiplies queries with a panel, of which widen makes row p float32.
+// attnPanelScores multiplies queries by a panel, of which widen converts row p to float32.
 func attnPanelScores(widen func(row []float32, p int), rows, nr, k int, alpha float32, a []float32, lda int, c []float32, ldc int) {
 	var row, zeros [widePiece]float32
 	for i := range rows {

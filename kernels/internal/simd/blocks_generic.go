@@ -6,16 +6,16 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// Products with weights in blocks, in pure Go. Package weights documents the order of the bytes
-// (blocks.go).
+// This file has products with weights in blocks, in pure Go. Package weights documents the order of
+// the bytes (blocks.go).
 
-// BlockLayout describes the parts of a block of weights. The bytes are those of a column.
+// BlockLayout describes the parts of a block of weights. Its numbers of bytes are per column.
 type BlockLayout struct {
-	Elements  int  // of a column
-	Bits      int  // of an element
-	Group     int  // elements that are scaled together, as are those of A
-	Scales    bool // groups have scales beside the block's
-	Least     bool // and the block, or its groups if they have scales, minima
+	Elements  int  // elements of a column
+	Bits      int  // bits of an element
+	Group     int  // elements that share a scale; A has the same groups
+	Scales    bool // groups have scales in addition to the block's
+	Least     bool // the block, or each of its groups if they have scales, has a minimum
 	Codes     Codes
 	Head      int // bytes before the sub-blocks of WeightBlock elements
 	SubScales int // bytes of scales, with which a sub-block begins
@@ -23,25 +23,25 @@ type BlockLayout struct {
 	Bytes     int // bytes of a block
 }
 
-// Codes says what numbers elements of 4 bits stand for.
+// Codes is the set of numbers that elements of 4 bits stand for.
 type Codes uint8
 
-// The codes. The block's number of E2M1 is an exponent of 2, a byte.
+// These are the codes. The block's number of E2M1 is an exponent of 2, a byte.
 const (
-	NoCodes   Codes = iota // elements are numbers
-	E2M1                   // 1 bit of a sign, 2 of an exponent, 1 of a fraction
-	Nonlinear              // numbers of 8 bits that lie closer to each other near 0
+	NoCodes   Codes = iota // elements are the numbers themselves
+	E2M1                   // 1 sign bit, 2 exponent bits, 1 fraction bit
+	Nonlinear              // numbers of 8 bits, denser near 0
 )
 
-// NumbersOf are the numbers of the codes without a sign, as products take them: those of E2M1 are
-// doubled and larger by 16, those of Nonlinear larger by 128. Sources: OCP Microscaling Formats;
+// NumbersOf has the numbers of the codes as unsigned bytes, the form that products use: those of
+// E2M1 are doubled, plus 16, and those of Nonlinear plus 128. Sources: OCP Microscaling Formats;
 // ggml-common.h.
 var NumbersOf = [...][16]byte{
 	E2M1:      {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4},
 	Nonlinear: {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241},
 }
 
-// weightGroup is a group of a column: the weights without sign, the scale and the minimum.
+// weightGroup is a group of a column: the unsigned weights, the scale and the minimum.
 type weightGroup struct {
 	q            [WeightBlock]int32
 	scale, least float32
@@ -106,8 +106,8 @@ func (l *BlockLayout) readWeights(q *[WeightBlock]int32, sub []uint8, g, nr int)
 	}
 }
 
-// biasShift is how far the sums of A's integers are shifted, since they are for weights that are
-// larger by 128: those of fewer bits are larger by half of their range.
+// biasShift returns the number of bits by which the sums of A's integers are shifted. They are sums
+// for weights that are larger by 128; weights of fewer bits are larger by half of their range.
 func (l *BlockLayout) biasShift() int {
 	switch l.Codes {
 	case E2M1:
@@ -118,7 +118,7 @@ func (l *BlockLayout) biasShift() int {
 	return 8 - l.Bits
 }
 
-// PowerOf2 is 2 to the power of e less 128.
+// PowerOf2 returns 2 to the power of e minus 128.
 func PowerOf2(e byte) float32 {
 	if e < 2 { // denormal
 		return math.Float32frombits(1 << 21 << e)
@@ -126,8 +126,8 @@ func PowerOf2(e byte) float32 {
 	return math.Float32frombits(uint32(e-1) << 23)
 }
 
-// multiply is the product of rows of integers and a panel. start and offset have one element for
-// each group and row, offset where there are minima.
+// multiply computes the product of rows of integers and a panel. start and offset have one element
+// for each group and row; offset is used if there are minima.
 func (l *BlockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32, start []int32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
 	bytes, shift := l.Bytes*nr, l.biasShift()
 	var w weightGroup

@@ -23,8 +23,8 @@ type tested struct {
 	fn     any
 }
 
-// catalog returns every implementation of every kernel. It is made when tests run: compiled for
-// coverage, Go 1.26 made it before the tables.
+// catalog returns every implementation of every kernel. It is a function because Go 1.26, compiling
+// for coverage, initialised such a variable before the tables.
 var catalog = sync.OnceValue(func() (all []tested) {
 	for k, list := range implementations {
 		for i := range list {
@@ -39,8 +39,9 @@ func (im tested) runs() bool {
 	return slices.Contains(Supported(), im.ISA) && im.Needs&^features == 0 && (im.Needs&byPermission == 0 || tilesPermitted())
 }
 
-// few selects few sizes: in an emulator, under the race detector, which cannot observe assembly and
-// makes the checks around it slow, and with -short unless the run is made for a tier.
+// few reports whether tests use few sizes: in an emulator, under the race detector, which cannot
+// observe assembly and slows down the checks around it, and with -short unless the run is made for
+// a tier.
 func few() bool {
 	return testenv.Emulated() || race.Enabled || testing.Short() && os.Getenv("AVOFORMER_REQUIRE")+os.Getenv("AVOFORMER_REQUIRE_AMX") == ""
 }
@@ -133,7 +134,7 @@ type namedCase struct {
 	checkasm.Case
 }
 
-// cases makes the calls of one implementation.
+// cases returns the calls of one implementation.
 func cases(im tested) func(yield func(namedCase) bool) {
 	places := checkasm.Placements(4)
 	if few() {
@@ -158,8 +159,8 @@ func cases(im tested) func(yield func(namedCase) bool) {
 	}
 }
 
-// build makes one call. turn chooses the parts that are not swept: the values of scalars, and which
-// operands share memory.
+// build returns one call. turn chooses the parts that are not swept: the values of scalars, and the
+// operands that share memory.
 func build(im tested, s shape, at checkasm.Placement, turn int) namedCase {
 	choice := int(uint32(turn) * 2654435761 >> 16) // so that it does not change in step with at
 	c := namedCase{name: s.String()}
@@ -218,8 +219,8 @@ func (o *operand) place(name string, s shape) checkasm.Operand {
 	return p
 }
 
-// share makes the two operands one if their shapes are equal: the first in order holds the second's
-// data if the second is the one that is read.
+// share gives the two operands the same memory if their shapes are equal. The first in order holds
+// the second's data if the second is the one that is read.
 func (c *namedCase) share(pair [2]string) {
 	var at [2]int
 	for i, a := range c.Args {
@@ -241,8 +242,8 @@ func (c *namedCase) share(pair [2]string) {
 	c.name += fmt.Sprintf(" %s=%s", pair[0], pair[1])
 }
 
-// data returns n elements: numbers from -4 to 3, or any bits for integers, which depend only on the
-// name; NaNs and other bait if they must not be read.
+// data returns n elements: numbers from -4 to 3, or any bits for integers. They depend only on the
+// name. If they must not be read, data returns NaNs and similar values instead.
 func data(elem reflect.Type, name string, n int, read bool) any {
 	if elem.Kind() == reflect.Float32 {
 		if read {

@@ -4,12 +4,12 @@ package simd
 
 import "encoding/binary"
 
-// cpuid executes CPUID. x/sys/cpu has the features; what it lacks, the vendor, the model and the
-// caches, is asked for here.
+// cpuid executes CPUID. x/sys/cpu has the features; this file reads the vendor, the model and the
+// caches, which it lacks.
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
-// xgetbv is XCR0: what of the processor's state the system saves. HasAVX2 says that the processor
-// has the instruction.
+// xgetbv returns XCR0, which says which parts of the processor's state the system saves. If HasAVX2
+// is true, the processor has the instruction.
 func xgetbv() uint64
 
 // Vendor returns the processor's maker, such as "GenuineIntel" or "AuthenticAMD".
@@ -36,7 +36,7 @@ func FamilyModel() (family, model int) {
 	return family, model
 }
 
-// Caches returns the size in bytes of the data or unified cache of each level that one core sees,
+// Caches returns the size in bytes of the data or unified cache of each level that a core can use,
 // from CPUID's deterministic cache parameters: leaf 4 on Intel, 0x8000001D on AMD. A level that is
 // not reported is 0.
 func Caches() (sizes [4]int) {
@@ -53,7 +53,7 @@ func Caches() (sizes [4]int) {
 		if kind == 0 {
 			break
 		}
-		if kind == 2 || level >= len(sizes) { // instructions only
+		if kind == 2 || level >= len(sizes) { // a cache only for instructions
 			continue
 		}
 		ways, partitions, line, sets := int(b>>22)+1, int(b>>12&0x3ff)+1, int(b&0xfff)+1, int(c)+1

@@ -2,12 +2,11 @@
 
 package simd
 
-// Vendor returns the processor's maker, where the processor or the system says it.
+// Vendor returns "": neither the processor nor the system reports it.
 func Vendor() string { return "" }
 
-// FamilyModel returns the processor's family and model, where the processor or the system says it.
+// FamilyModel returns 0: neither the processor nor the system reports it.
 func FamilyModel() (family, model int) { return 0, 0 }
 
-// Caches returns the size in bytes of the data or unified cache of each level that one core sees. A
-// level that is not reported is 0.
+// Caches returns zeros: neither the processor nor the system reports the sizes.
 func Caches() (sizes [4]int) { return sizes }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// What systems tell of a processor that programs may not ask themselves. The functions stand here,
-// and not with the one system that they are for, so that tests run everywhere.
+// This file has the properties of a processor that only the system can read. The functions are
+// here, and not with the one system that they are for, so that tests run everywhere.
 
-// MIDR returns the maker and the part number in the main identification register of arm64, as Linux
-// has it in a folder of a CPU in /sys. The maker is empty where there is none. Source: Arm
-// Architecture Reference Manual, MIDR_EL1.
+// MIDR returns the maker and the part number from the main identification register of arm64, which
+// Linux has in a folder of a CPU in /sys. The maker is empty if there is no such register. Source:
+// Arm Architecture Reference Manual, MIDR_EL1.
 func MIDR(cpu fs.FS) (vendor string, part int) {
 	text, err := fs.ReadFile(cpu, "regs/identification/midr_el1")
 	if err != nil {

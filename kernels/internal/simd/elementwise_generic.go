@@ -2,7 +2,7 @@ package simd
 
 import "github.com/avoformer/avoformer/kernels/internal/order"
 
-// Functions of one element, and of two.
+// This file has functions of one element, and of two.
 
 func expVecGeneric(dst, x []float32) {
 	x = x[:len(dst)]

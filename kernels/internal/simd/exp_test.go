@@ -11,9 +11,9 @@ import (
 )
 
 // TestExpEveryFloat compares ExpVec with math.Exp for each of the 2^32 float32 numbers, on every
-// tier: the error is at most 1.5 ULP, including denormal results. Of numbers so small that the
-// result is 1, or so large that it is 0 or infinite, it takes every 31st. With -short, and in slow
-// environments, it takes a sample.
+// tier: the error is at most 1.5 ULP, including denormal results. It tests every 31st of the
+// numbers that are so small that the result is 1, or so large that it is 0 or infinite. With
+// -short, and in slow environments, it tests a sample.
 func TestExpEveryFloat(t *testing.T) {
 	stride := uint64(1)
 	switch {

@@ -11,8 +11,8 @@ import (
 // needs.
 type Features uint32
 
-// The features. Configurations turns them off from the last to the first. So a feature comes after
-// all features that its fallbacks need.
+// These are the features. Configurations turns them off from the last to the first, so a feature
+// comes after all features that its fallbacks need.
 const (
 	AVX512VNNI      Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
 	F16C                                 // amd64: conversion of float16, in VEX encoding
@@ -40,8 +40,8 @@ func (f Features) names() (names []string) {
 // off.
 var features = orStop(chooseFeatures(machineFeatures(), os.Getenv("AVOFORMER_CPU")))
 
-// orStop returns a value that the environment decides. An error stops the program with one line: no
-// code could recover from a panic during initialisation, and its stack would not help.
+// orStop returns a value that the environment determines. An error stops the program with one line:
+// no code could recover from a panic during initialisation, and its stack would not help.
 func orStop[T any](value T, err error) T {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -52,7 +52,7 @@ func orStop[T any](value T, err error) T {
 
 // chooseFeatures returns the machine's features without those that off lists, such as
 // "-avx512vnni,-i8mm". The list may have features that the machine lacks. An unknown name is an
-// error: it would silently turn off nothing.
+// error, because it would turn off no feature.
 func chooseFeatures(machine Features, off string) (Features, error) {
 	for _, item := range strings.FieldsFunc(off, func(r rune) bool { return r == ',' }) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(item), "-")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestChosen checks the implementation of every kernel for every tier and set of features: it is
-// the first one that these allow.
+// TestChosen checks the implementation of every kernel for every tier and every set of features: it
+// is the first one that these allow.
 func TestChosen(t *testing.T) {
 	for on := range Features(1) << len(featureNames) {
 		c := choose(on)
@@ -105,7 +105,7 @@ func TestEnvironmentStops(t *testing.T) {
 	}
 }
 
-// TestConfigurations: together the configurations run every implementation that the machine can
+// TestConfigurations: together, the configurations run every implementation that the machine can
 // run.
 func TestConfigurations(t *testing.T) {
 	ran := map[*Implementation]bool{}

@@ -6,7 +6,7 @@ func gemmNearGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float
 	panelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// gemmPanelGeneric is gemmPanelAVX2 in pure Go. It ignores the hints.
+// gemmPanelGeneric computes the same as gemmPanelAVX2, in pure Go. It ignores the hints.
 func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, _, _, _, _ int, beta float32, c []float32, ldc int) {
 	panelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
@@ -36,7 +36,7 @@ func panelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32,
 	}
 }
 
-// accumulate makes elements of C of the sums of a stretch of k.
+// accumulate computes elements of C from the sums of a stretch of k.
 func accumulate(c, sums []float32, alpha, beta float32) {
 	for j, s := range sums {
 		c[j] = order.Accumulate(s, alpha, beta, c[j])
@@ -65,7 +65,7 @@ func gemmDotGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float3
 	}
 }
 
-// gemmHalvesGeneric is gemmPanelGeneric for a whole panel of elements of 16 bits.
+// gemmHalvesGeneric does the same as gemmPanelGeneric for a whole panel of elements of 16 bits.
 func gemmHalvesGeneric(widen func(dst []float32, x []uint16, ahead int), m, nr, k int, alpha float32, a []float32, lda int, b []uint16, beta float32, c []float32, ldc int) {
 	var row, sums [64]float32
 	for i := range m {

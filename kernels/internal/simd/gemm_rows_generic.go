@@ -2,7 +2,7 @@ package simd
 
 import "github.com/avoformer/avoformer/kernels/internal/order"
 
-// The kernels on parts of matrices that the products need, in pure Go.
+// This file has the kernels on parts of matrices that the products need, in pure Go.
 
 func copyRowsGeneric(dst, x []float32, rows, cols, lddst, ldx int) {
 	for i := range rows {

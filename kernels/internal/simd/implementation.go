@@ -11,15 +11,15 @@ type Kernel uint8
 
 func (k Kernel) String() string { return kernelNames[k] }
 
-// Implementation is what callers of a kernel may want to know of one of its implementations.
+// Implementation holds the properties of a kernel's implementation that callers may need.
 type Implementation struct {
 	Name   string   // the tier and the features that it needs, in lower case
-	ISA    ISA      // the least tier that it runs on
-	Needs  Features // what it needs beyond the tier
+	ISA    ISA      // the lowest tier that it runs on
+	Needs  Features // the features that it needs beyond the tier
 	Width  int      // elements of a vector
 	MR, NR int      // rows and columns of the register tile of products
-	// Elements is how many elements a call may take, so that it is over in 100 µs: assembly cannot
-	// be preempted.
+	// Elements is the largest number of elements of a call, so that the call ends within 100 µs:
+	// assembly cannot be preempted.
 	Elements int
 }
 
@@ -27,15 +27,16 @@ const maxInt = int(^uint(0) >> 1)
 
 const (
 	numISAs = 4
-	// isaMask spares the dispatching functions a check of bounds.
+	// With isaMask, the dispatching functions need no check of bounds.
 	isaMask = numISAs - 1
 )
 
-// chosen is for each kernel and tier the place in implementations of the one that runs: the best
-// that the tier and the features allow. It is set at init; only Configuration.Use writes it later.
+// chosen holds, for each kernel and tier, the index in implementations of the one that runs: the
+// best that the tier and the features allow. It is set at init; only Configuration.Use writes it
+// later.
 var chosen = choose(features)
 
-// choose finds the implementations for a set of features.
+// choose returns the chosen implementations for a set of features.
 func choose(features Features) (c [numKernels][numISAs]uint8) {
 	for k, list := range implementations {
 		for isa := range c[k] {
@@ -61,14 +62,14 @@ func GemmTile(isa ISA) (mr, nr int) {
 	return im.MR, im.NR
 }
 
-// Configuration is a tier and the features in use on it. Tests run on all those of the machine in
-// which some kernel has another implementation.
+// Configuration is a tier and the features in use on it. Tests run on all configurations of the
+// machine in which some kernel has another implementation.
 type Configuration struct {
 	ISA      ISA
 	Features Features
 }
 
-// String returns the tier, and which features of the machine are not in use.
+// String returns the tier, and the features of the machine that are not in use.
 func (c Configuration) String() string {
 	name := c.ISA.String()
 	if off := features &^ c.Features; off != 0 {
@@ -77,8 +78,9 @@ func (c Configuration) String() string {
 	return name
 }
 
-// Configurations lists those of this machine: on each tier first the one with all features, then
-// those without one feature after the other, the last one first, as far as that changes something.
+// Configurations returns the configurations of this machine. For each tier it lists the one with
+// all features first, and then leaves out one feature after the other, the last one first, if that
+// changes an implementation.
 func Configurations() []Configuration {
 	var all []Configuration
 	for _, isa := range Supported() {

@@ -2,11 +2,12 @@ package simd
 
 import "math"
 
-// Products of int8 in pure Go. float32(x*y) + z keeps a compiler from fusing the two, which would
-// give other bits.
+// This file has products of int8 in pure Go. float32(x*y) + z keeps a compiler from fusing the two
+// operations, which would give other bits.
 
-// QuantizeBlock finds the scale of a block of numbers that become integers of at most 127, NaN if
-// there is a NaN or an infinity, and what they are to be multiplied with.
+// QuantizeBlock returns the scale of a block of numbers that become integers of at most 127, and
+// the factor by which they must be multiplied. The scale is NaN if the block has a NaN or an
+// infinity.
 func QuantizeBlock(x []float32) (scale, inverse float32) {
 	var top uint32 // by their bits, infinities and NaNs are above all numbers
 	for _, v := range x {
@@ -16,12 +17,12 @@ func QuantizeBlock(x []float32) (scale, inverse float32) {
 	return float32(largest*(1.0/127)) + (largest - largest), 127 / max(largest, leastTop)
 }
 
-// leastTop is the magnitude below which all numbers of a block become 0; 127 divided by it is far
+// leastTop is the magnitude below which all numbers of a block become 0. 127 divided by it is far
 // from overflow.
 const leastTop = 0x1p-100
 
-// QuantizeOne is v*inverse, rounded once, ties to even, as the lowest bits of the sum with
-// 1.5*2^52, which has none for a fraction. The product is exact.
+// QuantizeOne returns v*inverse, rounded once, ties to even. It reads the result from the lowest
+// bits of the sum with 1.5*2^52, which has no bits for a fraction. The product is exact.
 func QuantizeOne(v, inverse float32) int32 {
 	return int32(math.Float64bits(float64(v)*float64(inverse) + 0x1.8p52))
 }
@@ -74,8 +75,8 @@ func quantizeInt16By32Generic(dst []int16, x []float32, rows, cols, filled, ldds
 	quantizeBlocks(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
 }
 
-// int8Begin returns the number that the integer sum of an element of C begins with: start, and what
-// C holds of steps before.
+// int8Begin returns the number with which the integer sum of an element of C begins: start, plus
+// the sum of the steps before, which C holds if add is not 0.
 func int8Begin(start int32, add int, c float32) int32 {
 	if add != 0 {
 		start += int32(math.Float32bits(c))
@@ -83,8 +84,8 @@ func int8Begin(start int32, add int, c float32) int32 {
 	return start
 }
 
-// int8Finish returns the element of C for the sum of column j: with the scales of row and column,
-// and the bias, as far as they are given.
+// int8Finish returns the element of C for the sum of column j: multiplied by the scales of row and
+// column, and with the bias, if they are given.
 func int8Finish(sum int32, scale float32, j int, weight, bias []float32) float32 {
 	if len(weight) == 0 {
 		return math.Float32frombits(uint32(sum))
@@ -96,8 +97,8 @@ func int8Finish(sum int32, scale float32, j int, weight, bias []float32) float32
 	return y
 }
 
-// int8Panel multiplies with a panel that has side elements of each column side by side. start is
-// what the sums of rows begin with, nil for zeros.
+// int8Panel multiplies rows by a panel that has side elements of each column side by side. start
+// holds the numbers with which the sums of rows begin, or is nil for zeros.
 func int8Panel[A int8 | int16, B int8 | uint8](side, m, k, nr int, a []A, lda int, scale []float32, start []int32, b []B, weight, bias []float32, add int, c []float32, ldc int) {
 	for i := range m {
 		row, begin := a[i*lda:], int32(0)
@@ -127,8 +128,8 @@ func int8OctetsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int
 	int8Panel(8, m, k, nr, a, lda, scale, nil, b, weight, bias, add, c, ldc)
 }
 
-// int8DotsGeneric runs where there is no assembly: two columns at a time, so that an element of A
-// is loaded once for both.
+// int8DotsGeneric runs if there is no assembly. It computes two columns at a time, so that an
+// element of A is loaded once for both.
 func int8DotsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	for i := range m {
 		row := a[i*lda:][:k]
@@ -146,7 +147,8 @@ func int8DotsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int8,
 	}
 }
 
-// rotateBlocks is the Walsh-Hadamard transform of blocks. A product is rounded by itself.
+// rotateBlocks computes the Walsh-Hadamard transform of blocks. Products are rounded before
+// additions.
 func rotateBlocks(block int, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	for i := range rows {
 		for p := 0; p < cols; p += block {
@@ -159,8 +161,9 @@ func rotateBlocks(block int, dst, x, by []float32, rows, cols, lddst, ldx int) {
 	}
 }
 
-// Hadamard is the Walsh-Hadamard transform of x, whose length is a power of two: for distances 1,
-// 2, 4 and so on, the sum and the difference of elements that far from each other.
+// Hadamard computes the Walsh-Hadamard transform of x, whose length is a power of two. For
+// distances 1, 2, 4 and so on, it replaces two elements at this distance by their sum and their
+// difference.
 func Hadamard(x []float32) {
 	for distance := 1; distance < len(x); distance *= 2 {
 		for from := 0; from < len(x); from += 2 * distance {

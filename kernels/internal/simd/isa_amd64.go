@@ -11,8 +11,8 @@ import (
 
 // machineISAs lists the vector tiers of this machine, in ascending order.
 //
-// cpu.X86.HasAVX512 means the foundation alone, and HasFMA does not ask whether the operating
-// system saves the registers, which HasAVX2 does.
+// cpu.X86.HasAVX512 means only the foundation. HasFMA does not check that the operating system
+// saves the registers, which HasAVX2 does.
 func machineISAs() []ISA {
 	var isas []ISA
 	x := &cpu.X86
@@ -25,7 +25,7 @@ func machineISAs() []ISA {
 	return isas
 }
 
-// machineFeatures are those of this machine.
+// machineFeatures returns the features of this machine.
 func machineFeatures() (f Features) {
 	x := &cpu.X86
 	for _, has := range []struct {
@@ -50,11 +50,11 @@ func savesTiles() bool {
 // preferred returns the tier to run on by default: the widest, with one exception.
 //
 // Intel's first AVX-512 servers (family 6, model 0x55: Skylake-SP, Cascade Lake, Cooper Lake) lower
-// the clock of a core for some milliseconds after heavy 512-bit work. A Go program runs everything
-// on the same cores, so the rest of it would pay; AVX2 is the default there, and
-// AVOFORMER_ISA=avx512 is for programs that do little else than multiply matrices. Later Intel
-// servers hardly change their clock, and Zen 4, which splits 512-bit operations in two, gains from
-// the registers, the opmasks and half as many instructions.
+// the clock of a core for some milliseconds after heavy 512-bit work. A Go program runs all its
+// work on the same cores, so its other work would be slower. AVX2 is the default there, and
+// AVOFORMER_ISA=avx512 is for programs that mostly multiply matrices. Later Intel servers hardly
+// change their clock. Zen 4, which splits 512-bit operations in two, gains from the registers, the
+// opmasks and the halved number of instructions.
 func preferred(supported []ISA) ISA {
 	if family, model := FamilyModel(); Vendor() == "GenuineIntel" && family == 6 && model == 0x55 &&
 		slices.Contains(supported, AVX2) {

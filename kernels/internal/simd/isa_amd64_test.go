@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCPUID compares what CPUID says with what the operating system says, where Linux says it.
+// TestCPUID compares CPUID with the information of the operating system, if it is Linux.
 func TestCPUID(t *testing.T) {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -5,10 +5,10 @@ package simd
 import "golang.org/x/sys/cpu"
 
 // machineISAs lists the vector tiers of this machine: Advanced SIMD is part of every arm64 that Go
-// runs on.
+// supports.
 func machineISAs() []ISA { return []ISA{NEON} }
 
-// machineFeatures are those of this machine, as far as the system tells.
+// machineFeatures returns the features of this machine that the system reports.
 func machineFeatures() (f Features) {
 	a := &cpu.ARM64
 	if a.HasASIMDDP {

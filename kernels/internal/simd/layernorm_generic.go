@@ -20,7 +20,7 @@ func layerNormRowsGeneric(dst, x, weight, bias []float32, rows, cols int, eps fl
 	return 0
 }
 
-// normalise is the last step of LayerNorm: elements less mean, times inverse, plus shift, then
+// normalise is the last step of LayerNorm: elements minus mean, times inverse, plus shift, and then
 // weight and bias.
 func normalise(dst, x, weight, bias []float32, mean, inverse, shift float32) {
 	for i, v := range x {
@@ -40,7 +40,7 @@ func usualDeviation(x []float32) (mean, off, variance float32) {
 	return mean, off, max(0, variance)
 }
 
-// guessOfMean returns the mean of the first 16 elements, or the first one where there are fewer.
+// guessOfMean returns the mean of the first 16 elements, or the first element if there are fewer.
 func guessOfMean(x []float32) float32 {
 	const n = 16
 	if len(x) < n {
@@ -49,9 +49,9 @@ func guessOfMean(x []float32) float32 {
 	return order.Sum(x[:n]) * (1. / n)
 }
 
-// deviation returns the mean of the differences from a mean, whose negative it gets, and the
-// variance about the mean that this makes. Elements are multiplied by down before, and differences
-// by more.
+// deviation returns the mean of the differences from a mean, which is passed with its sign changed,
+// and the variance about the mean that results. Elements are multiplied by down before the
+// subtraction, and differences by more.
 func deviation(x []float32, down, mean, more float32) (off, variance float32) {
 	var rest, square order.Sums
 	for i, v := range x {
@@ -68,10 +68,10 @@ func deviation(x []float32, down, mean, more float32) (off, variance float32) {
 	return off, order.FMA(-off, off, square.Total()/n)
 }
 
-// FarLayerNorm normalises one row whose variance, with eps, is far from usual, where kernels stop.
-// It begins with the first element as the mean and improves it once. Where differences from the
-// mean may be infinite, it does not subtract the mean before the division: the mean is no more than
-// two times the root of the length deviations there.
+// FarLayerNorm normalises one row whose variance plus eps is unusual, at which kernels stop. It
+// begins with the first element as the mean and improves it once. If differences from the mean may
+// be infinite, it does not subtract the mean before the division: the mean is then at most two
+// times the square root of the length in deviations.
 func FarLayerNorm(dst, x, weight, bias []float32, eps float32) {
 	_, _, variance := usualDeviation(x)
 	down, more := order.FarFactors(variance + eps)
@@ -90,7 +90,8 @@ func FarLayerNorm(dst, x, weight, bias []float32, eps float32) {
 	normalise(dst, x, weight, bias, float32((base-negative)*(1/down)), min(math.MaxFloat32, float32(inverse*f)), float32((base-off)*inverse))
 }
 
-// squareRoot returns the root, rounded once: twice the digits are enough for that.
+// squareRoot returns the square root, rounded once: float64 has more than twice the digits of
+// float32, which is enough.
 func squareRoot(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias []float32, rows, cols int, eps float32) int {
@@ -134,7 +135,7 @@ func scale(dst, x, weight []float32, factor float32) {
 	}
 }
 
-// FarRMSNorm normalises one row whose mean square, with eps, is far from usual, where kernels stop.
+// FarRMSNorm normalises one row whose mean square plus eps is unusual, at which kernels stop.
 func FarRMSNorm(dst, x, weight []float32, eps float32) {
 	down, more := order.FarFactors(order.Dot(x, x)/float32(len(x)) + eps)
 	f := down * more

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestNormsStop puts a row whose variance is not usual at each place among others. Every
+// TestNormsStop puts a row whose variance is not usual at each place among other rows. Every
 // implementation stops there: it returns the number of rows left, its results for the rows before
-// have the twin's bits, it has written the sum of the row at which it stopped, and no result or sum
-// after it.
+// have the twin's bits, and it has written the sum of the row at which it stopped, but no result or
+// sum after it.
 func TestNormsStop(t *testing.T) {
 	const canary = 12345
 	inf := float32(math.Inf(1))

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Tests of the results of single kernels, in addition to the comparison with their twins.
+// This file tests the results of single kernels, in addition to the comparison with their twins.
 
-// TestAttnSoftmaxLowest has only the lowest finite float32 in a row, which is more than the -Inf
-// that a maximum starts with.
+// TestAttnSoftmaxLowest has a row with only the lowest finite float32, which is more than the -Inf
+// that a maximum begins with.
 func TestAttnSoftmaxLowest(t *testing.T) {
 	for _, im := range catalog() {
 		if im.kernel != KernelAttnSoftmax || !im.runs() {
@@ -32,7 +32,7 @@ func TestAttnSoftmaxLowest(t *testing.T) {
 	}
 }
 
-// TestAttnSoftmax takes tile after tile, so that some tiles change the maxima and others do not,
+// TestAttnSoftmax adds tile after tile, so that some tiles change the maxima and others do not,
 // with rows of whole vectors and with tails, and compares with float64.
 func TestAttnSoftmax(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))

@@ -5,8 +5,8 @@ package simd
 import "syscall"
 
 // askForTiles asks Linux for the state of tiles, for the whole process. Kernels before 5.16, and
-// sandboxes, refuse, and so does any kernel where a thread has an alternative signal stack on which
-// the larger frame has no room: those of Go have it. Source: Documentation/arch/x86/xstate.rst of
+// sandboxes, refuse. So does any kernel if a thread has an alternative signal stack that is too
+// small for the larger frame; Go's are large enough. Source: Documentation/arch/x86/xstate.rst of
 // Linux.
 func askForTiles() bool {
 	const archPrctl, requestPermission, tileData = 158, 0x1023, 18

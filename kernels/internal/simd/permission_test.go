@@ -9,7 +9,7 @@ import (
 
 // TestPermission: tiles are used if the machine has them and the system permits them. If the system
 // refuses, they are among the features that the machine has and does not use. AVOFORMER_TILES is
-// the purpose of a run: "permitted", "refused" or "off".
+// the expectation of a run: "permitted", "refused" or "off".
 func TestPermission(t *testing.T) {
 	want := os.Getenv("AVOFORMER_TILES")
 	if want == "" {

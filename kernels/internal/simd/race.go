@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The dispatching functions report to the race detector the memory that the assembly reads and
-// writes, which it cannot see.
+// The dispatching functions report the memory that the assembly reads and writes to the race
+// detector, which cannot observe assembly.
 
 func raceRead[T any](x []T) { raceReadRows(x, 1, len(x), 0) }
 

@@ -1,6 +1,6 @@
 package simd
 
-// roundBias is 1.5*2^23: a sum with it has no fraction.
+// roundBias is 1.5*2^23. A sum with it has no fraction bits.
 const roundBias = 0x1.8p23
 
 func roundedSumsGeneric(sums, scale, offset, x, w []float32, low, high float32) {

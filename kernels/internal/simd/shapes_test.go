@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/internal/checkasm"
 )
 
-// shape has the value of each size and stride of a call, and of width, mr and nr of the
+// shape holds the value of each size and stride of a call, and of width, mr and nr of the
 // implementation.
 type shape map[string]int
 
@@ -116,10 +116,10 @@ func withStrides(k Kernel, all []shape) []shape {
 	return all
 }
 
-// The functions of records that list sizes.
+// The functions below list sizes for records.
 
-// vectorLengths has every length to four vectors and three elements, and the edges of loops
-// unrolled more than that.
+// vectorLengths has every length up to four vectors and three elements, and the edges of loops that
+// are unrolled more than that.
 func vectorLengths(s shape) []int {
 	w := max(s["width"], 4)
 	if few() {
@@ -128,8 +128,8 @@ func vectorLengths(s shape) []int {
 	return checkasm.Lengths(w, 6*w, 8*w, 16*w)
 }
 
-// rowLengths is vectorLengths plus, if rows may be taken in aligned vectors, rows long enough for
-// that.
+// rowLengths has vectorLengths and, if rows may be processed in aligned vectors, rows that are long
+// enough for that.
 func rowLengths(s shape) []int {
 	lengths := vectorLengths(s)
 	if s["width"] == 16 {
@@ -247,7 +247,7 @@ func headShapes(im tested, queries, keys int) (all []shape) {
 	return all
 }
 
-// contents fills operands that do not work with arbitrary numbers.
+// contents fills operands for which arbitrary numbers do not work.
 var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelInt8Quads:          int8Contents,
 	KernelInt8Pairs:          int8Contents,
@@ -298,8 +298,8 @@ func bfloat16Contents(o *checkasm.Operand, _ shape) {
 	}
 }
 
-// pairContents is bfloat16Contents, with sums around the smallest normal number if there are few
-// steps.
+// pairContents does the same as bfloat16Contents, with sums around the smallest normal number if
+// there are few steps.
 func pairContents(o *checkasm.Operand, s shape) {
 	bfloat16Contents(o, s)
 	if data, ok := o.Data.([]uint16); ok && s["k"] == 8 {
@@ -310,8 +310,8 @@ func pairContents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// blocks8Contents makes the sum of each block of A 5, for which sums start with -640: kernels that
-// multiply signed bytes need not read it.
+// blocks8Contents sets the sum of each block of A to 5, for which sums start with -640. Kernels
+// that multiply signed bytes need not read that start.
 func blocks8Contents(o *checkasm.Operand, s shape) {
 	switch data := o.Data.(type) {
 	case []int8:
@@ -369,7 +369,7 @@ func int8Contents(o *checkasm.Operand, s shape) {
 		for i := range data {
 			data[i] %= 128
 		}
-	case []int32: // the start of sums: small, so that a bias counts
+	case []int32: // the start of sums: small, so that a bias makes a difference
 		for i := range data {
 			data[i] %= 1 << 12
 		}
@@ -382,8 +382,8 @@ func int8Contents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// wordContents fills C with NaN if it must not be read. Sums of any words wrap around in the same
-// way.
+// wordContents fills C with NaN if it must not be read. Sums of arbitrary words wrap around in
+// the same way.
 func wordContents(o *checkasm.Operand, s shape) {
 	if data, ok := o.Data.([]float32); ok && o.Name == "c" && s["add"] == 0 {
 		for i := range data {
@@ -392,7 +392,7 @@ func wordContents(o *checkasm.Operand, s shape) {
 	}
 }
 
-// int8Heights has tiles of every height with the scales of the columns and the bias, without the
+// int8Heights has tiles of every height: with the scales of the columns and the bias, without the
 // bias, and without both.
 func int8Heights(im tested) (all []shape) {
 	for m := 1; m <= 7; m++ {

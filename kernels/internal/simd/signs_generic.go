@@ -2,7 +2,7 @@ package simd
 
 import "math/bits"
 
-// Vectors by their signs, in pure Go.
+// This file has vectors by their signs, in pure Go.
 
 func signDotsGeneric(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	for i := range m {

@@ -25,8 +25,8 @@ func expSumRowsGeneric(dst, x, max, sum []float32, rows, cols int) {
 	}
 }
 
-// maxVecGeneric returns the maximum of x, -Inf if x is empty. It ignores NaN: that comes back in
-// the sum of the exponentials.
+// maxVecGeneric returns the maximum of x, or -Inf if x is empty. It ignores NaN, which reaches the
+// result through the sum of the exponentials.
 func maxVecGeneric(x []float32) float32 {
 	m := float32(math.Inf(-1))
 	for _, v := range x {

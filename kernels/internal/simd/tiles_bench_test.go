@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkInt8Tiles measures products of int8 by tiles, with float32 results, from rows that are
-// integers already.
+// BenchmarkInt8Tiles measures products of int8 by tiles, with float32 results, of rows that are
+// integers.
 func BenchmarkInt8Tiles(b *testing.B) {
 	if KernelInt8Tiles.On(active).ISA == Generic || !KernelInt8Tiles.Permitted(active) {
 		b.Skip("no tiles")
@@ -23,8 +23,8 @@ func BenchmarkInt8Tiles(b *testing.B) {
 			b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gop/s")
 		}
 		b.Run(fmt.Sprintf("%dx%dx%d", m, n, k), func(b *testing.B) { multiply(b, k+64, k*nr) })
-		// All rows of A are the same, and all panels of B: the speed of the unit when it does not
-		// wait for memory.
+		// All rows of A are the same, and all panels of B. This measures the speed of the unit when
+		// it does not wait for memory.
 		b.Run(fmt.Sprintf("%dx%dx%d/near", m, n, k), func(b *testing.B) { multiply(b, 0, 0) })
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/order"
 )
 
-// Products by tiles, and of bfloat16 by vectors, in pure Go; see asm/kernel/tiles.go and
-// gemm_bfloat16.go.
+// This file has products by tiles, and of bfloat16 by vectors, in pure Go; see asm/kernel/tiles.go
+// and gemm_bfloat16.go.
 
 func int8TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, _ []int32, c []float32, ldc int) {
 	for i := range m {
@@ -65,7 +65,7 @@ func bfloat16PairsGeneric(m, k, nr int, a []uint16, lda int, b []uint16, _, add 
 	}
 }
 
-// flush is x, or a zero of its sign if it is denormal.
+// flush returns x, or a zero with its sign if x is denormal.
 func flush(x float32) float32 {
 	if bits := math.Float32bits(x); bits&0x7f800000 == 0 {
 		return math.Float32frombits(bits & 0x80000000)

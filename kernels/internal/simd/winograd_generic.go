@@ -1,8 +1,9 @@
 package simd
 
-// Products of int8 by Winograd's inner product, in pure Go; see asm/kernel.
+// This file has products of int8 by Winograd's inner product, in pure Go; see asm/kernel.
 
-// winogradPairs runs f for the pairs of k elements that go together, in groups of 32 elements.
+// winogradPairs runs f for the pairs of the k elements that belong together, in groups of 32
+// elements.
 func winogradPairs(k int, f func(p, q int)) {
 	for group := 0; group < k; group += 32 {
 		for p := group; p < group+16; p++ {

@@ -1,6 +1,7 @@
 package simd
 
-// Attention's product of weights with values by tiles, in pure Go; see asm/kernel/word_tiles.go.
+// This file has attention's product of weights and values by tiles, in pure Go; see
+// asm/kernel/word_tiles.go.
 
 func wordDigitsGeneric(dst []int16, lddst int, x []int16, n int) {
 	high, both, low := dst[:n], dst[lddst:][:n], dst[2*lddst:][:n]

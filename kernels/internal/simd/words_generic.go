@@ -2,7 +2,7 @@ package simd
 
 import "math"
 
-// Attention's product of weights with values, as words, in pure Go.
+// This file has attention's product of weights and values, as words, in pure Go.
 
 func roundWordsGeneric(dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int) {
 	for i := range rows {

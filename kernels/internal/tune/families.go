@@ -1,10 +1,10 @@
-// Package tune has the numbers by which the rooms of package kernels decide: sizes of blocks, and
-// where one way to the same result overtakes another.
+// Package tune has the figures by which the packages of kernels decide: sizes of blocks, and the
+// sizes at which one way to a result becomes faster than another.
 //
-// families.go has those that depend on the CPU. To change them for one family of CPUs, give it a
-// record in families. No figure there changes a result. The figures that decide the order of sums
-// are in order.go, or next to the code that computes the sums, and are the same on every machine.
-// cache.go says which rows of a matrix share sets of a cache.
+// families.go has the figures that depend on the CPU. To change them for one family of CPUs, give
+// it a record in families. No figure there changes a result. The figures that decide the order of
+// sums are in order.go, or next to the code that computes the sums, and are the same on every
+// machine. cache.go decides which rows of a matrix share sets of a cache.
 package tune
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Record is the figures of one family of CPUs. The tag of a figure has its unit, the place where it
-// was measured or argued, as a page of doc/measurements and words on that page, and the families on
-// which it was measured; for other families it is derived.
+// Record holds the figures of one family of CPUs. The tag of a figure has its unit, the place where
+// it was measured or justified, as a page of doc/measurements and words on that page, and the
+// families on which it was measured; for other families it is derived.
 type Record struct {
 	name string
 	// computed says that the figures follow from published sizes, and that nothing was measured.
 	computed bool
-	// Ways and Sets are of the first-level data cache, a line being 64 bytes.
+	// Ways and Sets describe the first-level data cache. A line has 64 bytes.
 	Ways    int `unit:"lines" at:"products: rows of A 2 KiB apart read in place instead of copied" on:"zen4"`
 	Sets    int `unit:"sets" at:"products: rows of A 2 KiB apart read in place instead of copied" on:"zen4"`
 	Gemm    Gemm
@@ -33,114 +33,115 @@ type Record struct {
 // Gemm is for matrix products. Sizes are in elements of float32.
 type Gemm struct {
 	// An mc x kc block of A stays in the second-level cache, or at worst in the third level, while
-	// the panels of B pass by. One call of the micro-kernel makes at most 2*mc*kc*NR operations,
-	// which bounds the time that it holds a P.
+	// it is multiplied by the panels of B. One call of the micro-kernel makes at most 2*mc*kc*NR
+	// operations, which bounds the time for which it holds a P.
 	MC int `unit:"rows of A" at:"products: mc of 280, nc of 512, packRows of 16 or 64" on:"zen4, sapphire rapids"`
 	// nc columns of B are packed at a time, if A has several blocks of rows.
 	NC int `unit:"columns of B" at:"products: mc of 280, nc of 512, packRows of 16 or 64" on:"zen4, sapphire rapids"`
 	// PackRows rows of B are packed panel by panel before the next rows.
 	PackRows int `unit:"rows of B" at:"products: mc of 280, nc of 512, packRows of 16 or 64" on:"zen4, sapphire rapids"`
-	// Up to InPlaceTiles tiles of rows of A, B is read in place instead of packed. So it is for
-	// more rows where a panel of InPlacePanel elements stays in the first-level cache and the
-	// matrix around it spans InPlaceSpan elements, some 32 pages, which leaves translations for
-	// those of C.
+	// For up to InPlaceTiles tiles of rows of A, B is read in place instead of packed. For more
+	// rows it is read in place if a panel of InPlacePanel elements stays in the first-level cache
+	// and the matrix around the panel spans at most InPlaceSpan elements, about 32 pages, which
+	// leaves translations for those of C.
 	InPlaceTiles int `unit:"tiles of rows" at:"products: B in place with prefetch, not packed" on:"zen4"`
 	InPlacePanel int `unit:"elements" at:"products: in place for many rows only where B spans at most 128 KiB" on:"zen4"`
 	InPlaceSpan  int `unit:"elements" at:"products: in place for many rows only where B spans at most 128 KiB" on:"zen4"`
-	// Up to NearElements, B in place is taken to be in a core's own caches. Then it is read in
-	// place up to NearTiles tiles too, where a panel has two lines of each row, which do not all
-	// share a set.
+	// A B in place of up to NearElements elements counts as being in a core's own caches. It is
+	// then read in place for up to NearTiles tiles, too, if a row of a panel is two lines and the
+	// rows do not all share a set.
 	NearElements int `unit:"elements of B" at:"products: no plan up to 2^20 multiply-adds" on:"zen4"`
 	NearTiles    int `unit:"tiles of rows" at:"products: in place for more than three tiles of rows" on:"zen4, sapphire rapids"`
-	// Up to LinesTiles tiles too, where rows of B are whole cache lines and at most LinesWays of a
-	// panel share one of LinesSets sets of the second-level cache.
+	// B is also read in place for up to LinesTiles tiles if its rows are whole cache lines and at
+	// most LinesWays of a panel share one of LinesSets sets of the second-level cache.
 	LinesTiles int `unit:"tiles of rows" at:"products: B in place for up to 40 tiles of rows of whole lines" on:"sapphire rapids"`
 	LinesSets  int `unit:"sets" at:"products: B in place for up to 40 tiles of rows of whole lines" on:"zen4, sapphire rapids"`
 	LinesWays  int `unit:"lines of a set" at:"products: B in place for up to 40 tiles of rows of whole lines" on:"zen4, sapphire rapids"`
-	// From spread elements on, a B in place is fetched by many tiles instead of the last.
+	// If a B in place has Spread elements or more, many tiles fetch it instead of the last one.
 	Spread int `unit:"elements of B" at:"products: next panel of a B in place of 2 MiB and more fetched by all tiles" on:"sapphire rapids"`
-	// Up to WideNum/WideDen of a tile's rows, B in place is read by wide tiles: 8 rows of AVX-512's
+	// For up to WideNum/WideDen of a tile's rows, wide tiles read B in place: 8 rows of AVX-512's
 	// 14 are two wide tiles of four, and 3 of AVX2's 6 are one.
 	WideNum int `unit:"numerator" at:"products: tiles of seven rows and four vectors" on:"zen4"`
 	WideDen int `unit:"denominator" at:"products: tiles of seven rows and four vectors" on:"zen4"`
-	// Up to StreamNum/StreamDen of a tile's rows, 5 of AVX-512's and 2 of AVX2's, a packed B is
-	// read as fast as memory delivers one stream, and not fetched ahead.
+	// For up to StreamNum/StreamDen of a tile's rows, which are 5 on AVX-512 and 2 on AVX2, a
+	// packed B is read as fast as memory delivers one stream, and is not fetched ahead.
 	StreamNum int `unit:"numerator" at:"products: StreamNum" on:"zen4"`
 	StreamDen int `unit:"denominator" at:"products: StreamNum" on:"zen4"`
-	// Up to HalvesTiles tiles of rows of A, a packed B of 16 bits is widened on the way into the
-	// multiply-adds, and from there on before.
+	// For up to HalvesTiles tiles of rows of A, the multiply-adds widen a packed B of 16 bits. For
+	// more tiles it is widened before.
 	HalvesTiles int `unit:"tiles of rows" at:"products: HalvesTiles" on:"zen4"`
-	// Int8Rows rows of A become integers at a time, and Int8Panel bytes of a panel of int8 stay in
-	// the first-level cache while they are multiplied with them.
+	// Int8Rows rows of A are converted to integers at a time, and Int8Panel bytes of a panel of
+	// int8 stay in the first-level cache while they are multiplied by the rows.
 	Int8Rows  int `unit:"rows of A" at:"products: Int8Rows" on:"zen4"`
 	Int8Panel int `unit:"bytes" at:"products: Int8Rows" on:"zen4"`
-	// From WinogradRows rows on, a panel of int8 is made words for Winograd's inner product,
-	// WinogradPanel bytes at a time.
+	// For WinogradRows rows or more, a panel of int8 is converted to words for Winograd's inner
+	// product, WinogradPanel bytes at a time.
 	WinogradRows  int `unit:"rows of A" at:"int8: use Winograd's form only from 36 rows on" on:"zen4, zen3"`
 	WinogradPanel int `unit:"bytes" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
-	// From TileRows rows on, int8 is multiplied by tiles, where there are any: TileColumns columns
-	// in a call, so that configuring the tiles costs little, and their sums stay in the
-	// second-level cache until they become floats.
+	// For TileRows rows or more, int8 is multiplied by tiles, if the machine has them. A call
+	// multiplies TileColumns columns, so that configuring the tiles costs little, and their sums
+	// stay in the second-level cache until they become floats.
 	TileRows    int `unit:"rows of A" at:"int8: tiles from eight rows on, with 256 columns in a call" on:"sapphire rapids"`
 	TileColumns int `unit:"columns of B" at:"int8: tiles from eight rows on, with 256 columns in a call" on:"sapphire rapids"`
-	// A packed B that one row is multiplied with is fetched Ahead bytes before its use; 0 where the
-	// machine does so by itself.
+	// A packed B that is multiplied by one row is fetched Ahead bytes before its use. Ahead is 0 if
+	// the machine does this by itself.
 	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second-level cache" on:"sapphire rapids, zen3"`
-	// AheadBlocks is Ahead for weights in blocks, with any number of rows. The first tile of rows
-	// fetches.
+	// AheadBlocks does the same for weights in blocks, with any number of rows. The first tile of
+	// rows fetches.
 	AheadBlocks int `unit:"bytes" at:"products: Weights in blocks fetched 8 KiB ahead on Zen 5" on:"sapphire rapids, zen3, zen5"`
-	// AheadBytes is AheadBlocks for weights of 8 bits and up to a tile of rows, which reads as much
-	// as memory gives.
+	// AheadBytes does the same for weights of 8 bits and up to a tile of rows, which reads as fast
+	// as memory delivers.
 	AheadBytes int `unit:"bytes" at:"products: weights of 8 bits fetched 8 KiB ahead" on:"zen4"`
-	// From NextRows rows on, the first tile with a piece of a panel of integers fetches the next
-	// piece, if the first-level cache has room for both; 0: never.
+	// For NextRows rows or more, the first tile that multiplies a piece of a panel of integers
+	// fetches the next piece, if both fit in the first-level cache. 0 means never.
 	NextRows int `unit:"rows of A" at:"products: the next piece of a panel of integers fetched by the first tile" on:"zen4"`
 	// A product of one row with a B in place reads several rows of B together, RowColumns columns
-	// at a time. With 1024 columns, C takes one line in each set of a first-level cache of 64 sets.
-	// If B comes from memory, the product also prefetches: the next rows, or, with RowAhead,
-	// elements of the current rows that far ahead. RowAhead is for hardware that prefetches each
+	// at a time. With 1024 columns, C occupies one line in each set of a first-level cache of 64
+	// sets. If B comes from memory, the product also prefetches: the next rows or, with RowAhead,
+	// elements at this distance in the current rows. RowAhead is for hardware that prefetches each
 	// row separately.
 	RowColumns int `unit:"columns of B" at:"products: 1024 columns of C at a time instead of 4096" on:"zen4, zen3"`
 	RowAhead   int `unit:"elements" at:"products: One row with B in place, from memory" on:"zen3"`
-	// CopyColumns columns are worth a copy of A's rows.
+	// For CopyColumns columns or more, A's rows are worth copying.
 	CopyColumns int `unit:"columns of B" at:"products: and where lda is nearly one" on:"zen4"`
 }
 
 // Rows is for functions that work row by row or element by element, in elements.
 type Rows struct {
-	// From StreamElements on, the result of a call is written past the caches. Much of it would be
+	// A result of StreamElements elements or more is written past the caches. Much of it would be
 	// gone from a shared cache before its next use, and a line must be read before a part of it is
 	// written to the cache.
 	StreamElements int `unit:"elements" at:"rows: exponentials in a row of their own, results past the caches" on:"zen4"`
-	// A part of a parallel call has about PartElements: work of some microseconds, several times
-	// the cost of handing it out. A call with fewer than two parts is serial.
+	// A part of a parallel call has about PartElements elements: some microseconds of work, several
+	// times the cost of handing it out. A call with fewer than two parts is serial.
 	PartElements int `unit:"elements" at:"rows: some 2^14 elements" on:"zen4"`
-	// A part of a softmax has CutPart elements of a long row, since it takes longer than most
-	// functions. Where there are fewer rows than threads, rows from CutElements on are cut. Such a
-	// row is handed out once for each pass: with 24576 elements two threads gain an eighth only.
+	// A part of a softmax has CutPart elements of a long row, because softmax takes longer than
+	// most functions. If there are fewer rows than threads, rows of CutElements elements or more
+	// are cut. Such a row is handed out once for each pass: with 24576 elements two threads gain
+	// only an eighth.
 	CutPart     int `unit:"elements" at:"rows: from 28672 elements on" on:"zen4"`
 	CutElements int `unit:"elements" at:"rows: from 28672 elements on" on:"zen4"`
 }
 
 // Threads is for cutting products, in multiply-adds at full speed.
 type Threads struct {
-	// WakeWork is the least that is worth waking a second thread,
+	// WakeWork is the least work that is worth waking a second thread.
 	WakeWork int `unit:"multiply-adds" at:"products: 2^20 multiply-adds on (some 20 µs)" on:"zen4"`
-	// ReadyWork the least that is worth a second thread that is awake,
+	// ReadyWork is the least work that is worth a second thread that is awake.
 	ReadyWork int `unit:"multiply-adds" at:"products: from 2^18 if a worker is awake" on:"zen4"`
-	// PartWork the least for a part.
+	// PartWork is the least work of a part.
 	PartWork int `unit:"multiply-adds" at:"products: parts of some 3 µs" on:"zen4"`
 	// A product is cut into at most Bands bands for each thread.
 	Bands int `unit:"bands of a thread" at:"products: bands, parts, mc of other sizes" on:"zen4"`
 }
 
-// Used is the figures for this machine.
+// Used holds the figures for this machine.
 var Used = func() Record {
 	family, model := simd.FamilyModel()
 	return recordOf(simd.Vendor(), family, model, simd.Caches())
 }()
 
-// families are the CPUs with figures of their own, by what CPUID or the system says.
+// families are the CPUs with figures of their own, identified by CPUID or by the system.
 var families = []struct {
 	vendor string
 	family int
@@ -159,8 +160,8 @@ var families = []struct {
 
 type modelRange struct{ first, last int }
 
-// recordOf returns the record of a family, or, for a CPU without one, zen4's with what follows from
-// the sizes of the caches in bytes, by level.
+// recordOf returns the record of a family. For a CPU without a record, it returns the figures of
+// zen4, with those that follow from the sizes of the caches, in bytes by level, derived anew.
 func recordOf(vendor string, family, model int, caches [4]int) Record {
 	for _, f := range families {
 		if f.vendor == vendor && f.family == family &&
@@ -171,8 +172,8 @@ func recordOf(vendor string, family, model int, caches [4]int) Record {
 	return Derived(caches)
 }
 
-// Derived makes the same use of caches of other sizes as zen4 makes of its own. A level that is not
-// known counts as one of zen4's.
+// Derived uses caches of other sizes in the same way as zen4 uses its own. A level of unknown size
+// counts as one of zen4's.
 func Derived(caches [4]int) Record {
 	t := Zen4
 	t.name = "derived from cache sizes"
@@ -181,7 +182,8 @@ func Derived(caches [4]int) Record {
 		t.Gemm.InPlacePanel = l1 / 2 / element
 	}
 	if l2 := caches[2]; l2 > 0 {
-		// 35/64 of it, and never more than zen4's: mc bounds the time of a call too.
+		// MC is 35/64 of the second-level cache, and never more than zen4's: mc also bounds the
+		// time of a call.
 		t.Gemm.MC = min(max(l2/element/order.Stretch*35/64, 28), Zen4.Gemm.MC)
 		t.Gemm.NearElements = l2 / element
 		t.Gemm.LinesSets = l2 / line / (2 * t.Gemm.LinesWays) // as if it had zen4's ways
@@ -193,9 +195,9 @@ func Derived(caches [4]int) Record {
 	return t
 }
 
-// Zen4 was measured on 2 cores of an AMD EPYC of this family (L1 32 KiB, L2 1 MiB, L3 32 MiB), each
-// figure by going through values around it at the sizes where it takes effect, with
-// bench/cmd/compare for single cases and bench/cmd/sweep for all.
+// Zen4 was measured on 2 cores of an AMD EPYC of this family (L1 32 KiB, L2 1 MiB, L3 32 MiB). Each
+// figure was varied around its value at the sizes at which it has an effect, with bench/cmd/compare
+// for single cases and bench/cmd/sweep for all.
 var Zen4 = Record{
 	name: "zen4",
 	Ways: 8, Sets: 64,
@@ -214,8 +216,8 @@ var Zen4 = Record{
 	Threads: Threads{WakeWork: 1 << 20, ReadyWork: 1 << 18, PartWork: 1 << 17, Bands: 4},
 }
 
-// Zen3 is what follows from the sizes of the caches of an EPYC of this family, except for what was
-// measured on 2 cores of one.
+// Zen3 has the figures that follow from the sizes of the caches of an EPYC of this family, except
+// for those that were measured on 2 cores of one.
 var Zen3 = func() Record {
 	t := Derived([4]int{1: 32 << 10, 2: 512 << 10, 3: 32 << 20})
 	t.name = "zen3"
@@ -225,9 +227,9 @@ var Zen3 = func() Record {
 	return t
 }()
 
-// zen5 is what follows from the sizes of the caches of an EPYC of this family (L1 48 KiB, L2 1 MiB,
-// L3 32 MiB), except for what was measured on 2 cores of one. Its products of float32 are at the
-// peak with these figures.
+// zen5 has the figures that follow from the sizes of the caches of an EPYC of this family (L1 48
+// KiB, L2 1 MiB, L3 32 MiB), except for those that were measured on 2 cores of one. Its products of
+// float32 reach the peak with these figures.
 var zen5 = func() Record {
 	t := Derived([4]int{1: 48 << 10, 2: 1 << 20, 3: 32 << 20})
 	t.name = "zen5"
@@ -236,11 +238,11 @@ var zen5 = func() Record {
 }()
 
 // SapphireRapids was measured on 2 cores of an Intel Xeon of model 0xcf, Emerald Rapids (L1 48 KiB,
-// L2 2 MiB), on products of 8 to 1024 rows. It is zen4's except for the sizes of the caches and for
-// LinesTiles: a packed panel is read no faster than B in place, so that packing seldom pays. Twice
-// zen4's mc, half its nc, and half and twice its PackRows make no difference; half its mc costs 5%.
-// Products of few rows fetch B ahead: what widens and multiplies it waits in the scheduler, which
-// is full before as many lines are on their way as could be.
+// L2 2 MiB), on products of 8 to 1024 rows. It has zen4's figures except for the sizes of the
+// caches and for LinesTiles: a packed panel is read no faster than B in place, so packing is seldom
+// worth it. Twice zen4's mc, half its nc, and half and twice its PackRows make no difference; half
+// its mc costs 5%. Products of few rows fetch B ahead: the instructions that widen and multiply B
+// wait in the scheduler, which is full before the largest possible number of lines is being loaded.
 var SapphireRapids = func() Record {
 	t := Derived([4]int{1: 48 << 10, 2: 2 << 20, 3: 260 << 20})
 	t.name = "sapphire rapids"
@@ -250,21 +252,21 @@ var SapphireRapids = func() Record {
 	return t
 }()
 
-// What follows is computed from sizes that the makers publish, and not measured: nobody has timed
-// these CPUs. Sources: the Technical Reference Manuals of Arm, with the larger second-level cache
-// where there is a choice, the third-level caches of AWS's Graviton 2, 3 and 4, and Apple's
-// hw.perflevel0 as sysctl has it on an M1.
+// The figures below are computed from sizes that the makers publish, and not measured: these CPUs
+// have never been timed. Sources: the Technical Reference Manuals of Arm, with the larger
+// second-level cache if there is a choice, the third-level caches of AWS's Graviton 2, 3 and 4, and
+// Apple's hw.perflevel0, which sysctl reports on an M1.
 var (
 	neoverseN1 = computed("neoverse n1", 4, 256, 8, [4]int{1: 64 << 10, 2: 1 << 20, 3: 32 << 20})
 	neoverseV1 = computed("neoverse v1", 4, 256, 8, [4]int{1: 64 << 10, 2: 1 << 20, 3: 32 << 20})
 	neoverseV2 = computed("neoverse v2", 4, 256, 8, [4]int{1: 64 << 10, 2: 2 << 20, 3: 36 << 20})
-	// 128 sets of lines of 128 bytes repeat as 256 of 64 do. Four cores share the second-level
-	// cache, and there is no third.
+	// 128 sets of lines of 128 bytes repeat at the same distance as 256 sets of lines of 64 bytes.
+	// Four cores share the second-level cache, and there is no third-level cache.
 	appleM1 = computed("apple m1", 8, 256, 12, [4]int{1: 128 << 10, 2: 12 << 20 / 4, 3: 12 << 20})
 )
 
-// computed returns the record of a CPU whose first-level cache has some ways and sets, and its
-// second-level one ways.
+// computed returns the record of a CPU. Its first-level cache has the given ways and sets, and its
+// second-level cache has ways2 ways.
 func computed(name string, ways, sets, ways2 int, caches [4]int) Record {
 	t := Derived(caches)
 	t.name, t.computed = name, true

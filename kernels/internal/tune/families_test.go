@@ -13,7 +13,7 @@ import (
 const kib = 1 << 10
 
 // TestTuning expects measured figures for the CPUs that have them, and for other CPUs figures that
-// fit their caches: the measured ones if the caches are alike.
+// fit their caches. If the caches are alike, these are the measured ones.
 func TestTuning(t *testing.T) {
 	zen4Caches := [4]int{0, 32 * kib, 1024 * kib, 32768 * kib}
 	like := func(name string) Record {
@@ -83,8 +83,8 @@ func TestCrowdsFar(t *testing.T) {
 }
 
 // TestFigures expects each figure of a Record and of Order to have a unit, a place in the documents
-// for its measurement or the reason why there is none, and the measured families, which are those
-// whose figure differs from the one without a record.
+// with its measurement or the reason why there is none, and the measured families. These are the
+// families whose figure differs from the derived one.
 func TestFigures(t *testing.T) {
 	needDocuments(t)
 	count := 0
@@ -114,8 +114,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// needDocuments skips a test where the package lies without the pages of measurements, as in an
-// emulator's guest and in the published module.
+// needDocuments skips a test if the pages of measurements are missing, as in an emulator's guest
+// and in the published module.
 func needDocuments(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("../../../doc/measurements"); err != nil {
@@ -162,8 +162,8 @@ func TestFiguresWithout(t *testing.T) {
 	}
 }
 
-// TestComputed expects records that were not measured to say so, and to have caches as large as
-// their ways and sets.
+// TestComputed expects records that were not measured to say so, and the sizes of their caches to
+// fit their ways and sets.
 func TestComputed(t *testing.T) {
 	for _, f := range families {
 		r, measured := f.tuning, f.vendor == "AuthenticAMD" || f.vendor == "GenuineIntel"

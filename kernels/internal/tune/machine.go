@@ -1,9 +1,9 @@
 package tune
 
-// The sizes of a tier's registers and cache lines that callers need, by name.
+// This file names the sizes of a tier's registers and of cache lines that callers need.
 
 const element, line = 4, 64 // bytes of a float32 and of a cache line
 
-// TwoLines reports whether a row of a panel of nr columns is two cache lines, which come together
-// from further away.
+// TwoLines reports whether a row of a panel of nr columns is two cache lines, which are loaded
+// together from further away.
 func TwoLines(nr int) bool { return nr >= 2*line/element }

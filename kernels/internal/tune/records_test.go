@@ -8,9 +8,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// TestRecords expects the figures of each family, and those derived from caches of many sizes, to
-// have the relations in their comments. Only a measurement can show whether a figure is the best
-// one.
+// TestRecords expects that the relations in the comments hold for the figures of each family, and
+// for those derived from caches of many sizes. Only a measurement can show whether a figure is the
+// best one.
 func TestRecords(t *testing.T) {
 	for _, f := range families {
 		for _, p := range unfit(f.tuning) {
@@ -100,7 +100,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestLimits has sizes at both sides of a limit.
+// TestLimits tests sizes on both sides of a limit.
 func TestLimits(t *testing.T) {
 	kept := Used
 	t.Cleanup(func() { Used = kept })

@@ -22,11 +22,11 @@ const balanceColumns = 256
 // ratio. Factors are from 1/16 to 16.
 const balanceMost = 1 << 16
 
-// SampleStep returns the distance of the columns that PackRows samples: columns 0, step, 2*step and
-// so on.
+// SampleStep returns the distance between the columns that PackRows samples: columns 0, step,
+// 2*step and so on.
 func (p *Matrix) SampleStep() int { return max(1, p.N/balanceColumns) }
 
-// by returns the factors of the elements of a row of A.
+// by returns the factors for the elements of a row of A.
 func (p *Matrix) by() []float32 {
 	at := p.panels() * (p.stride + 4*p.Record.NR)
 	return mem.Floats(p.Data[at:][:4*rotatedLen(p.K)])
@@ -54,7 +54,7 @@ func (p *Matrix) unbalanced() {
 	}
 }
 
-// Balance finds the factors from some columns of B, K elements each. It must be called before
+// Balance computes the factors from some columns of B, of K elements each. It must be called before
 // columns are packed.
 func (p *Matrix) Balance(columns []float32) {
 	if !p.Record.Kind.columnScales() || p.K == 0 || p.N == 0 {

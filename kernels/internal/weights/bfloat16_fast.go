@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products of bfloat16 with instructions for them: tiles, or pairs in vectors. Two steps of a
-// column lie side by side in a panel, and rows of A are converted to bfloat16 in the call. An
+// This file has products of bfloat16 with instructions for them: tiles, or pairs in vectors. Two
+// steps of a column are side by side in a panel, and the call converts rows of A to bfloat16. An
 // element of C has the bits that simd.BFloat16Tiles or simd.BFloat16Pairs defines, for any number
 // of rows and threads. These two kernels sum in different orders.
 
@@ -18,8 +18,8 @@ import (
 // padded with zeros to a multiple of it.
 const pairSteps = tileDepth / 2
 
-// fastFormat completes the record of BF16Fast. If the machine has no such instruction, or if the
-// system refuses tiles and there are no pairs, it is the record of BF16.
+// fastFormat completes the record of BF16Fast. If the machine has no such instructions, or if the
+// system refuses tiles and the machine has no pairs, the record is that of BF16.
 func fastFormat(r *Record) {
 	isa, nr := r.ISA, r.NR
 	switch {
@@ -45,16 +45,16 @@ func fastFormat(r *Record) {
 	}
 }
 
-// roundedColumns has columns of B before they are in pairs.
+// roundedColumns holds columns of B before they are stored as pairs.
 var roundedColumns = sync.Pool{New: func() any { return new(RoundedRows) }}
 
 // filledPairs returns k rounded up to a multiple of pairSteps.
 func filledPairs(k int) int { return (k + pairSteps - 1) / pairSteps * pairSteps }
 
-// RoundedRows has rows of A as bfloat16, for products with panels.
+// RoundedRows holds rows of A as bfloat16, for products with panels.
 type RoundedRows struct {
 	ld    int
-	pairs []float32 // two numbers of 16 bits in each element, which is only moved
+	pairs []float32 // each element has two numbers of 16 bits and is only copied
 }
 
 // round rounds m rows of k elements. The rounded rows are ld apart.

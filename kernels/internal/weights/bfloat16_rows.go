@@ -6,12 +6,12 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Rows of A as bfloat16, and their products with panels.
+// This file has rows of A as bfloat16, and their products with panels.
 
 // Round rounds m rows of A for products with a matrix.
 func (r *RoundedRows) Round(b *Matrix, a []float32, lda, m int) {
 	const line = 32                             // elements of a cache line
-	lines := (filledPairs(b.K)+line-1)/line | 1 // an odd number, so that rows spread over all sets
+	lines := (filledPairs(b.K)+line-1)/line | 1 // an odd number, so that rows use all sets of the cache
 	r.round(b.Record.ISA, a, lda, m, b.K, line*lines)
 }
 

@@ -2,8 +2,8 @@ package weights
 
 import "encoding/binary"
 
-// Conversion of blocks to the bytes that GGUF files have, which blocks_repack.go reads. Bits of 8
-// elements move at a time, in words whose bytes are elements.
+// This file converts blocks to the bytes of GGUF files, which blocks_repack.go reads. It moves bits
+// of 8 elements at a time, in words whose bytes are elements.
 
 const (
 	eachOnes   = 0x0101010101010101
@@ -14,8 +14,8 @@ const (
 func word(q []byte, i int) uint64       { return binary.LittleEndian.Uint64(q[i:]) }
 func putWord(b []byte, i int, v uint64) { binary.LittleEndian.PutUint64(b[i:], v) }
 
-// join sets b to bits of elements side by side: those of mask of the elements of q shifted right,
-// of parts of q as long as b.
+// join sets each element of b to bits of the elements of q at the same place of each part, side by
+// side: those in mask after a shift to the right. Parts have the length of b.
 func join(b, q []byte, shift int, mask uint64, bits, parts int) {
 	for i := 0; i < len(b); i += 8 {
 		var v uint64
@@ -33,8 +33,8 @@ func encodeQ8_0(b []byte, c *blockColumn) {
 	}
 }
 
-// encodeHalves sets b to the lower 4 bits of 32 elements: the first 16 in the lower halves of the
-// bytes, the rest in the upper.
+// encodeHalves sets b to the lower 4 bits of 32 elements: the first 16 elements in the lower halves
+// of the bytes, and the other elements in the upper halves.
 func encodeHalves(b []byte, c *blockColumn) { join(b[:16], c.q[:], 0, eachLow, 4, 2) }
 
 func encodeQ4_0(b []byte, c *blockColumn) {
@@ -54,7 +54,7 @@ func encodeQ4_1(b []byte, c *blockColumn) {
 func encodeFifths(b []byte, c *blockColumn) {
 	var high uint32
 	for i := 0; i < 32; i += 8 {
-		const gather = 0x0102040810204080 // whose product with bits of bytes has bit j of byte j in its highest byte
+		const gather = 0x0102040810204080 // its product with a word that has a bit in each byte collects the bit of byte j as bit j of the highest byte
 		high |= uint32(word(c.q[:], i)>>4&eachOnes*gather>>56) << i
 	}
 	binary.LittleEndian.PutUint32(b, high)

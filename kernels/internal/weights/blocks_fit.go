@@ -8,14 +8,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Conversion of float32 to blocks whose scales a search chooses: those with scales of groups, and
-// those of unevenly spaced numbers. fit.go has the search in a group, and blocks_minima.go the
+// This file converts float32 to blocks whose scales a search chooses: blocks with scales of groups,
+// and blocks of unevenly spaced numbers. fit.go has the search in a group, and blocks_minima.go the
 // formats with minima.
 
-// grid has the numbers that codes stand for, from -128 to 127.
+// grid holds the numbers of codes, from -128 to 127.
 type grid struct {
 	numbers [16]float32
-	// nearest has the code of the number nearest to half of index - 256.
+	// nearest holds the code of the number nearest to half of index - 256.
 	nearest [512]byte
 }
 
@@ -25,7 +25,7 @@ var nonlinear = func() *grid {
 		g.numbers[code] = float32(n) - 128
 	}
 	for i := range g.nearest {
-		at := float32(2*i+1) - 512 // four times what rounds down to the index
+		at := float32(2*i+1) - 512 // four times the number that rounds down to the index
 		for code, n := range g.numbers {
 			if off, least := float32(4*n)-at, float32(4*g.numbers[g.nearest[i]])-at; off*off < least*least {
 				g.nearest[i] = byte(code)
@@ -35,18 +35,18 @@ var nonlinear = func() *grid {
 	return g
 }()
 
-// levels are the integers of a format whose groups have no minima, and its scales.
+// levels holds the integers of a format whose groups have no minima, and its scales.
 type levels struct {
-	size      int // of groups
+	size      int // elements of a group
 	low, high float32
 	grid      *grid // numbers in place of integers, or nil
 	to        sweep // numbers that the largest magnitude is mapped to
-	// The scale of a group is an integer from lowest to highest. For numbers of a grid, neighbours
-	// of a scale of at most coarse are tried too.
+	// The scale of a group is an integer from lowest to highest. For numbers of a grid, the
+	// neighbours of a scale of at most coarse are tried too.
 	lowest, highest, coarse float64
-	nearest                 bool        // without importance it is the nearest one: others gain little
-	zeros                   blockColumn // what llama.cpp makes of zeros, except for codes
-	zero                    byte        // code of 0
+	nearest                 bool        // without importance, the nearest scale is chosen: other scales gain little
+	zeros                   blockColumn // llama.cpp's block for zeros, except for codes
+	zero                    byte        // the code of 0
 }
 
 var (
@@ -61,12 +61,12 @@ func quantizeQ6_K(c *quantizer, x []float32)   { levelsQ6_K.quantize(c, x) }
 func quantizeQ3_K(c *quantizer, x []float32)   { levelsQ3_K.quantize(c, x) }
 func quantizeIQ4_XS(c *quantizer, x []float32) { levelsIQ4_XS.quantize(c, x) }
 
-// code returns the code of the number nearest to x times an inverse.
+// code returns the code of the number nearest to x times the inverse of a scale.
 func (g *grid) code(x, inverse float32) byte {
 	return g.nearest[min(max(int32(float32(x*inverse)*2+256), 0), 511)]
 }
 
-// sums returns those of the numbers of the grid that are nearest to the numbers of a group divided
+// sums returns the sums for the grid's numbers that are nearest to the numbers of a group divided
 // by scale.
 func (g *grid) sums(of *fitGroup, scale float64) sums {
 	inverse := inverseOf(scale)
@@ -202,8 +202,9 @@ func (l *levels) roundNear(q []byte, g *fitGroup, scale float64) (s sums) {
 	return sums{qx: float64(qx), qq: float64(qq)}
 }
 
-// unitOf returns what scales are best multiples of. The largest one becomes one of the largest
-// integers of either sign: the one that leaves the least squares of distances to integers.
+// unitOf returns the number whose multiples fit the scales best. The largest scale becomes one of
+// the largest integers of either sign: the one that leaves the smallest squares of distances to
+// integers.
 func (l *levels) unitOf(scales []float64, largest float64) (best float64) {
 	best = nearest16(largest / l.lowest)
 	least := math.Inf(1)
@@ -249,7 +250,7 @@ func (l *levels) refine(s *search, g *fitGroup, scale, d float64) (best sums, mu
 	return best, multiple
 }
 
-// refineGrid is refine for numbers of a grid.
+// refineGrid does the same as refine for numbers of a grid.
 func (l *levels) refineGrid(g *fitGroup, scale, d float64) (best sums, multiple float64) {
 	leastError := g.sxx
 	try := func(n float64) (again float64) {
@@ -278,7 +279,7 @@ func (l *levels) refineGrid(g *fitGroup, scale, d float64) (best sums, multiple 
 	return best, multiple
 }
 
-// quantizeIQ4_NL has a scale of 16 bits for 32 numbers.
+// quantizeIQ4_NL chooses a scale of 16 bits for 32 numbers.
 func quantizeIQ4_NL(c *quantizer, x []float32) {
 	groups, extreme, nan := c.setGroups(x, len(x), true)
 	l := &levelsIQ4_XS

@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// Conversion of float32 to blocks whose groups have scales and minima, which a search chooses.
+// This file converts float32 to blocks whose groups have scales and minima, which a search chooses.
 
 // quantizeQ4_K and quantizeQ5_K have minima too, which are subtracted and are at most 0.
 func quantizeQ4_K(c *quantizer, x []float32) { quantizeGroups(c, x, 15, &sweepQ4_K) }
@@ -14,10 +14,10 @@ func quantizeQ5_K(c *quantizer, x []float32) { quantizeGroups(c, x, 31, &sweepQ5
 
 var sweepQ4_K, sweepQ5_K = newSweep(14.1, 15.9), newSweep(29.6, 32.5)
 
-// blockRounds is how often a block's scales are chosen anew.
+// blockRounds is the number of times that a block's scales are chosen again.
 const blockRounds = 2
 
-// affineBlock is the scales and minima of a block.
+// affineBlock holds the scales and minima of a block.
 type affineBlock struct {
 	d, dmin      float64
 	scale, least [8]float64 // integers
@@ -79,7 +79,7 @@ func quantizeGroups(c *quantizer, x []float32, high float32, to *sweep) {
 		if next.d <= 0 || next.dmin < 0 || next.d == b.d && next.dmin == b.dmin {
 			break
 		}
-		// the error of the same integers, less that of zeros
+		// errOf returns the error of the same integers, minus the error of zeros.
 		errOf := func(b *affineBlock) float64 {
 			return float64(float64(b.d*b.d)*uu) - float64(float64(2*b.d*b.dmin)*uv) + float64(float64(b.dmin*b.dmin)*vv) - float64(2*b.d*ux) + float64(2*b.dmin*vx)
 		}
@@ -109,12 +109,12 @@ func (b *affineBlock) refine(s *search, g *fitGroup, i int, step, depth float64,
 	const scales, trials = 8, 16
 	d, dmin := b.d/g.unit, b.dmin/g.unit
 	step, depth = step/g.unit, depth/g.unit
-	middle := 0.0 // of the integers
+	middle := 0.0 // the middle of the integers
 	if step > 0 {
 		middle = (g.sx/g.sw + depth) / step
 	}
 	inverse, perLeast := reciprocal(d), reciprocal(dmin)
-	// Of each scale two minima, with the middle of the numbers where it was.
+	// For each scale, two minima keep the middle of the numbers unchanged.
 	n := max(0, min(wholeOf(min(step*inverse, 63))-scales/2+1, 63-scales+1))
 	var least [trials]float64
 	s.n = trials

@@ -8,10 +8,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Conversion of float32 to blocks.
+// This file converts float32 to blocks.
 
-// Bytes of q8_0, q4_0, q4_1, q5_0 and q5_1 are those of llama.cpp, so that hashes of files can be
-// compared: ggml-quants.c defines the order of the roundings. Each operation rounds to float32.
+// The bytes of q8_0, q4_0, q4_1, q5_0 and q5_1 are those of llama.cpp, so that hashes of files can
+// be compared: ggml-quants.c defines the order of the roundings. Each operation rounds to float32.
 
 // quantizeQ8_0 scales by the largest magnitude divided by 127, and rounds halves away from zero.
 func quantizeQ8_0(c *quantizer, x []float32) {
@@ -32,7 +32,7 @@ func quantizeQ8_0(c *quantizer, x []float32) {
 }
 
 // quantizeQ4_0 and quantizeQ5_0 scale by the number of the largest magnitude divided by -8 or -16.
-// That number is exact whatever its sign. The scale of zeros is -0.
+// That number is exact for either sign. The scale of zeros is -0.
 func quantizeQ4_0(c *quantizer, x []float32) { quantizeAround(c, x, 8, &sweepQ4_0) }
 func quantizeQ5_0(c *quantizer, x []float32) { quantizeAround(c, x, 16, &sweepQ5_0) }
 
@@ -86,8 +86,8 @@ func quantizeAbove(c *quantizer, x []float32, levels float32, to *sweep) {
 	}
 }
 
-// endsOf returns the least and the largest number; of two zeros it is the first. nan is NaN if x
-// has a NaN or an infinity, and otherwise 0.
+// endsOf returns the smallest and the largest number; of two zeros it returns the first. nan is NaN
+// if x has a NaN or an infinity, and otherwise 0.
 func endsOf(x []float32) (low, high, nan float32) {
 	least, most := orderedEnds(x)
 	low, high = inOrder(least), inOrder(most)
@@ -174,7 +174,7 @@ func extremeOf(x []float32) (extreme, nan float32) {
 	return extreme, nan
 }
 
-// reciprocal is 1/x, and 0 for 0.
+// reciprocal returns 1/x, or 0 for 0.
 func reciprocal[F float32 | float64](x F) F {
 	if x == 0 {
 		return 0
@@ -200,7 +200,7 @@ func clampRound(x float32, low, high int) int {
 	return int(math.RoundToEven(float64(min(x, float32(high)))))
 }
 
-// nearest16 rounds to binary16, but no number to zero.
+// nearest16 rounds to binary16, but rounds no number to zero.
 func nearest16(x float64) float64 {
 	v := float64(half.Float16(half.ToFloat16(float32(x))))
 	if v == 0 && x != 0 {

@@ -2,13 +2,13 @@ package weights
 
 import "encoding/binary"
 
-// Blocks of panels from the bytes of GGUF files, four at a time. Source of the latter:
-// ggml-common.h.
+// This file writes blocks of panels from the bytes of GGUF files, four bytes at a time. Source of
+// the format of files: ggml-common.h.
 //
 // Each function writes column j of a block whose panel has nr columns from that column's block of a
 // file.
 
-// Masks of each byte of four.
+// These masks apply to each of four bytes.
 const (
 	fourOnes   = 0x01010101
 	fourThrees = 3 * fourOnes
@@ -44,7 +44,8 @@ func repackQ8_0(out, b []byte, nr, j int) {
 	}
 }
 
-// repackPairQ8_0 is repackQ8_0 for columns j and j+1, of blocks b and c, in words of eight bytes.
+// repackPairQ8_0 does the same as repackQ8_0 for columns j and j+1, of blocks b and c, in words of
+// eight bytes.
 func repackPairQ8_0(out, b, c []byte, nr, j int) {
 	const high = fourHigh<<32 | fourHigh
 	binary.LittleEndian.PutUint32(out[2*j:], uint32(b[0])|uint32(b[1])<<8|uint32(c[0])<<16|uint32(c[1])<<24)
@@ -85,7 +86,7 @@ func repackQ5_1(out, b []byte, nr, j int) {
 	putFifths(out[4*nr:], b[4:24], nr, j)
 }
 
-// putFifths finds the fifth bit of element i in bit i of the word before the lower 4 bits.
+// putFifths reads the fifth bit of element i from bit i of the word before the lower 4 bits.
 func putFifths(w, b []byte, nr, j int) {
 	putNibbles(w, b[4:], nr, j)
 	word, fifths := quad(b, 0), uint32(0)
@@ -104,7 +105,8 @@ func repackQ4_K(out, b []byte, nr, j int) {
 	}
 }
 
-// repackQ5_K finds the fifth bits of sub-block u in bit u of the 32 bytes before the lower 4 bits.
+// repackQ5_K reads the fifth bits of sub-block u from bit u of the 32 bytes before the lower 4
+// bits.
 func repackQ5_K(out, b []byte, nr, j int) {
 	const size = 22
 	putGroups(out, b, nr, j, size)
@@ -121,8 +123,8 @@ func repackQ5_K(out, b []byte, nr, j int) {
 	}
 }
 
-// putPair writes the lower 4 bits of two sub-blocks. The lower halves of 32 bytes are those of one,
-// the upper halves those of the other.
+// putPair writes the lower 4 bits of two sub-blocks. The lower halves of 32 bytes belong to the
+// first one, and the upper halves to the other.
 func putPair(one, other, b []byte, nr, j int) {
 	one, other = one[2*nr:], other[2*nr:]
 	for i := range 4 {
@@ -147,7 +149,8 @@ func putGroups(out, b []byte, nr, j, size int) {
 	}
 }
 
-// repackQ6_K makes four sub-blocks from each 64 bytes with lower 4 bits, and 32 with upper 2 bits.
+// repackQ6_K writes four sub-blocks from each 64 bytes with lower 4 bits and 32 bytes with upper 2
+// bits.
 func repackQ6_K(out, b []byte, nr, j int) {
 	const size = 26
 	low, high, scales := b[:128], b[128:192], b[192:208]
@@ -171,8 +174,8 @@ func repackQ6_K(out, b []byte, nr, j int) {
 	}
 }
 
-// repackIQ4_XS finds the lower 4 bits of the scales of two sub-blocks in a byte, and the upper 2
-// bits of all scales in the word before these bytes.
+// repackIQ4_XS reads the lower 4 bits of the scales of two sub-blocks from a byte, and the upper 2
+// bits of all scales from the word before these bytes.
 func repackIQ4_XS(out, b []byte, nr, j int) {
 	const size = 17
 	putNumber(out, b, nr, 0, j)
@@ -184,8 +187,8 @@ func repackIQ4_XS(out, b []byte, nr, j int) {
 	}
 }
 
-// repackQ3_K finds the third bits of sub-block u in bit u of 32 bytes, and the lower 2 bits of four
-// sub-blocks in the next 32 bytes each.
+// repackQ3_K reads the third bits of sub-block u from bit u of 32 bytes, and the lower 2 bits of
+// four sub-blocks from each of the next 32 bytes.
 func repackQ3_K(out, b []byte, nr, j int) {
 	const size = 14
 	third, scales := b[:32], b[96:108]

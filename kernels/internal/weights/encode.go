@@ -8,12 +8,12 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// Conversion of float32 to the bytes of files.
+// This file converts float32 to the bytes of files.
 
 // Encode sets dst to x in the blocks of files, with the values that packing gives them. x must
-// consist of whole blocks, and files must have the format. importance is nil, or has the weights of
-// the elements' squares of errors: finite numbers of at least 0. Only formats in blocks, except
-// Q8_0 and MXFP4, have a use for them.
+// consist of whole blocks, and files must have the format. importance is nil, or holds the weights
+// of the elements' squared errors: finite numbers of at least 0. Only formats in blocks, except
+// Q8_0 and MXFP4, use them.
 func (f Format) Encode(dst []byte, x, importance []float32) {
 	switch f {
 	case F32:
@@ -50,5 +50,5 @@ func (f Format) Encode(dst []byte, x, importance []float32) {
 	}
 }
 
-// quantizers has memory of some kilobytes for calls of Encode.
+// quantizers holds memory of some kilobytes for calls of Encode.
 var quantizers = sync.Pool{New: func() any { return new(quantizer) }}

@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// The search for the scale of a group of numbers, and for its minimum.
+// This file searches for the scale of a group of numbers, and for its minimum.
 //
 // A trial rounds the numbers with a scale and a minimum. It yields the sums of the integers, of
 // their products with the numbers and of their squares. From these follow, by least squares, the
@@ -23,11 +23,11 @@ const (
 	// fitMost limits the inverses of scales, so that numbers become integers that float32
 	// represents.
 	fitMost = 1 << 20
-	// fitWeight is the least weight of a number, relative to a power of 2 above the largest one: no
-	// number is without a weight.
+	// fitWeight is the smallest weight of a number, relative to a power of 2 above the largest
+	// weight, so that each number has a weight.
 	fitWeight = 0x1p-14
-	// fitTrials is the number of scales of a sweep, and mostTrials that of all trials that are made
-	// at once.
+	// fitTrials is the number of scales of a sweep, and mostTrials is the number of all trials that
+	// are made at once.
 	fitTrials  = 8
 	mostTrials = 2 * fitTrials
 )
@@ -35,10 +35,10 @@ const (
 // fitGroup is a group of at most 32 numbers. Scales and minima in its methods are in units.
 type fitGroup struct {
 	x, w        []float32 // numbers and weights
-	weighed     bool      // whether weights differ from 1
+	weighed     bool      // weights may differ from 1
 	least, most float32   // numbers
 	unit        float64
-	square      float64 // of the unit, times the unit of weights
+	square      float64 // the square of the unit, times the unit of weights
 	// sums of weights, of weighted numbers, and of weighted squares
 	sw, sx, sxx float64
 
@@ -50,10 +50,10 @@ var fitOnes = [32]float32(slices.Repeat([]float32{1}, 32))
 // sums are the sums of weighted q, q·x and q·q for integers q.
 type sums struct{ q, qx, qq float64 }
 
-// set makes a group; whole: with its sums, which it has in any case if importance is not nil.
-// importance is nil, or has a weight for each number. top is the largest magnitude, as bits: of a
-// group with a NaN or an infinity it is at least that of an infinity, and the group has no numbers
-// to search with.
+// set sets up a group. If whole is set, or if importance is not nil, it also computes the group's
+// sums. importance is nil, or has a weight for each number. top is the largest magnitude, as bits.
+// For a group with a NaN or an infinity it is at least that of an infinity, and the group has no
+// numbers to search with.
 func (g *fitGroup) set(x, importance []float32, whole bool) (top uint32) {
 	first, last := orderedEnds(x)
 	least, most := inOrder(first), inOrder(last)
@@ -117,13 +117,13 @@ func (g *fitGroup) setWeights(importance []float32) {
 // exponentOf returns the exponent of the power of 2 above a magnitude.
 func exponentOf(x float32) int { return int(math.Float64bits(float64(x))>>52) - 1022 }
 
-// powerOf2 is 2^e for e of a float64 that is not denormal.
+// powerOf2 returns 2^e for an exponent e of a float64 that is not denormal.
 func powerOf2(e int) float64 { return math.Float64frombits(uint64(max(e+1023, 1)) << 52) }
 
 // inverseOf returns the inverse of a scale for trials.
 func inverseOf(scale float64) float32 { return limited(1 / scale) }
 
-// limited returns an inverse that trials may have.
+// limited returns an inverse limited to the range of trials.
 func limited(inverse float64) float32 {
 	if inverse < -fitMost || inverse > fitMost {
 		return float32(math.Copysign(fitMost, inverse))
@@ -137,7 +137,7 @@ func wholeOf(x float64) float64 {
 	return float64(x+bias) - bias
 }
 
-// offsetOf returns what trials add for a minimum.
+// offsetOf returns the number that trials add for a minimum.
 func offsetOf(least float64, inverse float32) float32 {
 	return limited(least * float64(inverse))
 }
@@ -155,7 +155,7 @@ func (g *fitGroup) round(q []byte, scale, least float64, low, high int32) {
 	}
 }
 
-// search has the trials of a group.
+// search holds the trials of a group.
 type search struct {
 	isa           simd.ISA
 	scale, offset [mostTrials]float32
@@ -169,7 +169,7 @@ func (s *search) add(inverse, offset float32) {
 	s.n++
 }
 
-// run makes the trials with integers from low to high.
+// run computes the trials with integers from low to high.
 func (s *search) run(g *fitGroup, low, high float32) {
 	simd.RoundedSums(s.isa, s.sums[:3*s.n], s.scale[:s.n], s.offset[:s.n], g.x, g.w, low, high)
 }
@@ -179,10 +179,10 @@ func (s *search) of(i int) sums {
 	return sums{float64(s.sums[i]), float64(s.sums[s.n+i]), float64(s.sums[2*s.n+i])}
 }
 
-// sweep has the numbers that trials map a number to.
+// sweep holds the numbers to which trials map a number.
 type sweep [fitTrials]float64
 
-// newSweep returns numbers from up to to.
+// newSweep returns numbers between from and to, both included.
 func newSweep(from, to float32) (s sweep) {
 	step := float64(to-from) / (fitTrials - 1)
 	for i := range s {
@@ -231,7 +231,7 @@ func (s *search) fit(g *fitGroup, low, high float32, to *sweep) float64 {
 	return float64(best) / float64(of)
 }
 
-// sweep adds trials whose inverses are a number times those of a sweep.
+// sweep adds trials. Their inverses are by times the numbers of a sweep.
 func (s *search) sweep(by float64, to *sweep) {
 	scale, offset := s.scale[s.n:][:fitTrials], s.offset[s.n:][:fitTrials]
 	for i, v := range to {
@@ -240,8 +240,8 @@ func (s *search) sweep(by float64, to *sweep) {
 	s.n += fitTrials
 }
 
-// fitAbove returns the best scale and minimum for integers from 0 to high. signed: the minimum may
-// be negative.
+// fitAbove returns the best scale and minimum for integers from 0 to high. If signed is set, the
+// minimum may be negative.
 func (s *search) fitAbove(g *fitGroup, high float32, to *sweep, signed bool) (scale, least float64) {
 	low := g.least
 	if !signed {
@@ -262,7 +262,7 @@ func (s *search) fitAbove(g *fitGroup, high float32, to *sweep, signed bool) (sc
 	var tried [2]sums
 	for half := range tried {
 		var most, of float64 = 0, 1
-		tried[half] = s.of(half * fitTrials) // stays if no trial gains anything, as for equal numbers
+		tried[half] = s.of(half * fitTrials) // unchanged if no trial gains anything, as for equal numbers
 		for i := half * fitTrials; i < (half+1)*fitTrials; i++ {
 			t := s.of(i)
 			root := float64(t.qx*g.sw) - float64(t.q*g.sx)
@@ -280,8 +280,8 @@ func (s *search) fitAbove(g *fitGroup, high float32, to *sweep, signed bool) (sc
 		}
 	}
 	s.run(g, 0, high)
-	// If both leave no error, the first minimum is the least number, which 16 bits may represent:
-	// numbers that were in such blocks stay.
+	// If both leave no error, the first minimum is the smallest number, which 16 bits may
+	// represent: numbers that were in such blocks stay unchanged.
 	const noise = 1e-5
 	leastError := math.Inf(1)
 	for i := range s.n {
@@ -321,9 +321,9 @@ func (g *fitGroup) err(s *sums, scale, least float64) float64 {
 	return g.sxx - float64(2*scale*s.qx) + float64(2*least*g.sx) + float64(scale*scale*s.qq) - float64(2*scale*least*s.q) + float64(least*least*g.sw)
 }
 
-// outermost returns the bits of the largest positive number, and of the negative one of the largest
-// magnitude, NaN among them; 0 and those of -0 where there is none. No branch depends on numbers:
-// many would be predicted wrongly.
+// outermost returns the bits of the largest positive number, and of the negative number of the
+// largest magnitude; they may be NaN. Without such numbers it returns the bits of 0 and of -0. No
+// branch depends on the numbers, because many branches would be predicted wrongly.
 func outermost(x []float32) (positive, negative uint32) {
 	var high, high1 int32 // in which negative numbers are below 0
 	low, low1 := uint32(1<<31), uint32(1<<31)
@@ -338,8 +338,8 @@ func outermost(x []float32) (positive, negative uint32) {
 	return uint32(max(high, high1)), max(low, low1)
 }
 
-// orderedEnds returns the least and the largest number as integers in the order of the numbers,
-// with NaN at both ends; inOrder makes numbers of these.
+// orderedEnds returns the smallest and the largest number as integers in the order of the numbers,
+// with NaN at both ends. inOrder converts them back to numbers.
 func orderedEnds(x []float32) (least, most int32) {
 	positive, negative := outermost(x)
 	if positive > 0 && negative > 1<<31 {
@@ -356,7 +356,7 @@ func orderedEnds(x []float32) (least, most int32) {
 
 func inOrder(n int32) float32 { return math.Float32frombits(uint32(n ^ n>>31&math.MaxInt32)) }
 
-// inverses are those of integers from -128 to 127, and 0 for 0.
+// inverses holds the inverses of the integers from -128 to 127, and 0 for 0.
 var inverses = func() (inverses [256]float64) {
 	for i := range inverses {
 		if n := float64(i - 128); n != 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// llamaCpp returns rows of 256 numbers, and the blocks that llama.cpp makes of them, of the last
-// row only in formats whose bytes are the same. scripts/quantizers/compare.py -write has written
-// them, with xllamacpp 2026.10.11549.
+// llamaCpp returns rows of 256 numbers, and llama.cpp's blocks of them; in formats with the same
+// bytes, of the last row only. scripts/quantizers/compare.py -write has written them, with
+// xllamacpp 2026.10.11549.
 func llamaCpp(t *testing.T) (rows [][]float32, blocks map[Format][]byte) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/llamacpp.bin")
@@ -106,8 +106,7 @@ func TestLlamaCppBlocks(t *testing.T) {
 	}
 }
 
-// TestZeroBlocks expects the bytes that llama.cpp makes of zeros, which compare.py compares with
-// it.
+// TestZeroBlocks expects llama.cpp's bytes for zeros. compare.py compares them with llama.cpp.
 func TestZeroBlocks(t *testing.T) {
 	nonlinear := bytes.Repeat([]byte{0x88}, 128)
 	want := map[Format][]byte{
@@ -202,8 +201,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestEqualNumbers has groups whose numbers are all the same, alone and beside groups of normal
-// numbers, and expects them back within a step.
+// TestEqualNumbers has groups whose numbers are all the same, by themselves and next to groups of
+// normal numbers, and expects them back within a step.
 func TestEqualNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 30))
 	for _, f := range []Format{Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS} {
@@ -236,8 +235,8 @@ func TestEqualNumbers(t *testing.T) {
 	}
 }
 
-// TestEnds has the numbers that quantizers begin with: the first of two zeros, and numbers that are
-// not finite.
+// TestEnds has the numbers with which quantizers begin: the first of two zeros, and numbers that
+// are not finite.
 func TestEnds(t *testing.T) {
 	negative, inf := float32(math.Copysign(0, -1)), float32(math.Inf(1))
 	for _, c := range []struct{ x, ends []float32 }{
@@ -261,8 +260,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestImportance expects importance to lower the weighted error in every format that searches with
-// it, and an element without importance to keep no other from a small error.
+// TestImportance expects that importance lowers the weighted error in every format that searches
+// with it, and that an element without importance does not keep other elements from a small error.
 func TestImportance(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	const n = 64 * 256

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// The records of the formats.
+// This file has the records of the formats.
 
 // Of returns the record of a format on a tier, with the features that are in use.
 func Of(f Format, isa simd.ISA) *Record {
@@ -41,10 +41,10 @@ func Of(f Format, isa simd.ISA) *Record {
 	return r
 }
 
-// blockLayouts are the records of formats in blocks. Each has the layout with its kernel, the
-// integer that means 0, and the bytes of a block in a file. The functions that follow make a block
-// from numbers, a block of a panel from the bytes of a file, these bytes from a block, and two
-// columns of a block of a panel at a time.
+// blockLayouts are the records of formats in blocks. Each has the layout, its kernel, the integer
+// that means 0, and the bytes of a block in a file. The functions after these convert numbers to a
+// block, the bytes of a file to a block of a panel, and a block to these bytes; the last one
+// converts two columns of a block of a panel at a time.
 var blockLayouts = [len(Names)]blockLayout{
 	Q8_0:  {simd.Blocks8Layout, simd.KernelBlocks8, 128, 34, quantizeQ8_0, repackQ8_0, encodeQ8_0, repackPairQ8_0},
 	Q4_0:  {simd.Blocks4Layout, simd.KernelBlocks4, 8, 18, quantizeQ4_0, repackQ4_0, encodeQ4_0, nil},
@@ -68,8 +68,8 @@ func ByName(name string) (f Format, ok bool) {
 }
 
 // Block returns the number of elements of a block in a file, and its number of bytes: those of
-// GGUF's type of that name, or of one number. They are 0 for int8 and bf16_fast, which files do not
-// have.
+// GGUF's type of that name, or of a single number. They are 0 for int8 and bf16_fast, which files
+// do not have.
 func (f Format) Block() (elements, bytes int) {
 	switch f {
 	case F32:

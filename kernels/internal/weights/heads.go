@@ -6,10 +6,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Queries and keys of a head as int8, for scores as products of integers. A row has one scale. Rows
-// are not rotated: rotation gains nothing here.
+// This file has queries and keys of a head as int8, for scores as products of integers. A row has
+// one scale. Rows are not rotated: rotation gains nothing here.
 
-// IntegerHead reports whether heads of that many elements can be int8.
+// IntegerHead reports whether heads of dim elements can be int8.
 func IntegerHead(dim int) bool { return dim == 32 || dim == 64 || dim == 128 }
 
 // OfHeads returns the part of a record that products of rows and keys of heads need.
@@ -51,7 +51,7 @@ func quantizeHead(isa simd.ISA, dst []int8, scale []float32, start []int32, a []
 	}
 }
 
-// Keys has keys of a head as panels of columns.
+// Keys holds keys of a head as panels of columns.
 type Keys struct {
 	rows   []float32 // four bytes per element
 	start  []int32
@@ -94,8 +94,8 @@ func (k *Keys) Pack(f *Record, x []float32, ldx, n, dim int, factor float32) {
 	}
 }
 
-// intoColumns transposes n rows, which have no gaps between them, into columns. Its elements are as
-// wide as the bytes that lie side by side.
+// intoColumns transposes n rows, which have no gaps between them, into columns. Its elements are
+// the groups of bytes that are side by side.
 func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 	if n == 0 {
 		return
@@ -121,14 +121,14 @@ func (k *Keys) Scores(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc 
 	k.scoresByPanels(f, r, i, m, n, dim, c, ldc)
 }
 
-// scoresByTiles is Scores for whole panels, which one call of the kernel multiplies.
+// scoresByTiles computes Scores for whole panels, which one call of the kernel multiplies.
 func (k *Keys) scoresByTiles(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
 	k.sums = mem.Grow(k.sums, simd.TileSums)
 	simd.Int8Tiles(f.ISA, m, dim, f.NR, n/f.NR, r.bytes[i*r.ld:], r.ld, r.scale[i:], r.start[i:],
 		mem.Bytes(k.panels[:n*dim/4]), f.NR*dim, k.scale[:n], nil, k.sums, c, ldc)
 }
 
-// scoresByPanels is Scores for whole panels, one at a time.
+// scoresByPanels computes Scores for whole panels, one at a time.
 func (k *Keys) scoresByPanels(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
 	x := Product{Format: f, Kernel: f.kernel, I: i, M: m, K: dim, LDC: ldc}
 	for j := 0; j < n; j += f.NR {
@@ -137,7 +137,7 @@ func (k *Keys) scoresByPanels(f *Record, r *RowsOfA, i, m, n, dim int, c []float
 	}
 }
 
-// Figures with which tilesScore and tilesMultiplyWords compare both ways: an estimate, see
+// With these figures, tilesScore and tilesMultiplyWords compare both ways. They are estimates; see
 // doc/measurements/attention.md.
 const (
 	tileCall    = 1300 // cycles to configure the tiles and to release them

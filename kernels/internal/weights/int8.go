@@ -4,11 +4,11 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products with weights of int8. The call converts the rows of A to integers: rotated, with one
-// scale per row, or per stretch of simd.Int8Stretch elements of a longer row. The columns of B,
-// rotated too, have their scales from packing. The sum of the products of a stretch is exact. The
-// steps after it have a fixed order and are rounded one by one, so an element of C has the same
-// bits on every tier and for any number of threads: those of ref.GemmInt8.
+// This file has products with weights of int8. The call converts the rows of A to integers:
+// rotated, with one scale per row, or per stretch of simd.Int8Stretch elements of a longer row. The
+// columns of B, rotated too, have their scales from packing. The sum of the products of a stretch
+// is exact. The steps after it have a fixed order and are rounded one by one, so an element of C
+// has the same bits on every tier and for any number of threads: those of ref.GemmInt8.
 
 // int8Format completes the record.
 func int8Format(f *Record) {
@@ -16,8 +16,8 @@ func int8Format(f *Record) {
 	f.MR, f.Steps, f.bytes = int8TileRows, int8Step, int8Step*f.NR
 }
 
-// multiplyInt8 chooses how int8 is multiplied on the record's tier: in the way that is fastest on
-// the machine. A kernel of a lesser tier has panels of another width; kernels of tiles take both
+// multiplyInt8 chooses the way in which int8 is multiplied on the record's tier: the fastest one on
+// the machine. A kernel of a lower tier has panels of another width; kernels of tiles support both
 // widths.
 func (f *Record) multiplyInt8() {
 	isa := f.ISA

@@ -4,9 +4,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Conversion of columns of B to panels of int8, and back.
+// This file converts columns of B to panels of int8, and back.
 
-// packInt8 rotates n columns of K contiguous elements each, packs them, and finds their scales.
+// packInt8 rotates n columns of K contiguous elements each, computes their scales, and packs them.
 func (p *Matrix) packInt8(panel []byte, scales, columns []float32, n int) {
 	f, k := p.Record, p.K
 	side, flip := f.Kind.side(), byte(0)

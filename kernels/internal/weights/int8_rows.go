@@ -6,9 +6,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Rows of A as integers, and their products with panels of integers.
+// This file has rows of A as integers, and their products with panels of integers.
 
-// RowsOfA has some rows of A as integers. scale and start have an element for each row, block by
+// RowsOfA holds some rows of A as integers. scale and start have an element for each row, block by
 // block, or stretch by stretch with columns of int8.
 type RowsOfA struct {
 	rows, ld int
@@ -39,7 +39,7 @@ func (r *RowsOfA) Hold(b *Matrix, m int) {
 	f, k := b.Record, b.K
 	kind := f.Kind
 	filled := (k + int8Step - 1) / int8Step * int8Step
-	lines := ((filled+63)/64 | 1) // cache lines: an odd number, so that rows spread over all sets
+	lines := ((filled+63)/64 | 1) // cache lines: an odd number, so that rows use all sets of the cache
 	block := f.group()
 	blocks := (filled + block - 1) / block
 	r.rows, r.ld = m, 64*lines
@@ -77,7 +77,7 @@ func (r *RowsOfA) Fill(b *Matrix, first int, a []float32, lda, m int) {
 	}
 }
 
-// quantizeRotated is Fill for columns of int8.
+// quantizeRotated does the work of Fill for columns of int8.
 func (r *RowsOfA) quantizeRotated(f *Record, first int, a []float32, lda, m, k int, by []float32) {
 	for p := 0; p < k; p += simd.Int8Stretch {
 		w := min(simd.Int8Stretch, k-p)
@@ -99,7 +99,7 @@ func (r *RowsOfA) quantizeRotated(f *Record, first int, a []float32, lda, m, k i
 	}
 }
 
-// quantizeBlocks is Fill for weights in blocks.
+// quantizeBlocks does the work of Fill for weights in blocks.
 func (r *RowsOfA) quantizeBlocks(f *Record, first int, a []float32, lda, m, k int) {
 	block := f.group()
 	filled := (k + int8Step - 1) / int8Step * int8Step
@@ -155,8 +155,8 @@ type Product struct {
 }
 
 // MultiplyAndFetch computes a product, and fetches the next data of B. With weights in blocks, only
-// the first tile of rows fetches, for all of them. It fetches the next piece, if the first-level
-// cache has room for it.
+// the first tile of rows fetches, for all of them. It fetches the next piece if that fits in the
+// first-level cache.
 func (r *RowsOfA) MultiplyAndFetch(x *Product) {
 	f, size := x.Format, &tune.Used.Gemm
 	tile, piece := f.MR, x.K/f.Steps*f.bytes
@@ -216,8 +216,8 @@ func (r *RowsOfA) Multiply(x *Product) {
 // Scale returns the factor of row i in the stretch of step p.
 func (r *RowsOfA) Scale(i, p int) float32 { return r.scale[p/simd.Int8Stretch*r.rows+i] }
 
-// multiplyBlocks is Multiply for weights in blocks: beginning with element first of the rows and
-// element at of their scales.
+// multiplyBlocks does the work of Multiply for weights in blocks, beginning with element first of
+// the rows and element at of their scales.
 func (r *RowsOfA) multiplyBlocks(x *Product, first, at, k, add int) {
 	f, ahead := x.Format, x.Ahead
 	a, lda, scale, start, ldscale := r.bytes[first:], r.ld, r.scale[at:], r.start[at:], r.rows

@@ -10,10 +10,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/pack"
 )
 
-// A packed matrix, and its packing.
+// This file has a packed matrix, and its packing.
 
-// Matrix is a matrix op(B) in the order in which the inner loops of one tier read it, in one of the
-// formats.
+// Matrix is a matrix op(B) in one of the formats, in the order in which the inner loops of one tier
+// read it.
 type Matrix struct {
 	Record *Record
 	K, N   int
@@ -38,15 +38,15 @@ func New(fn string, f *Record, k, n int) (p Matrix) {
 	return p
 }
 
-// Over returns the k x n matrix whose elements are data, as those of another one of the same
-// layout. The caller has compared their number with Bytes.
+// Over returns the k x n matrix whose elements are data, which are those of another matrix with the
+// same layout. The caller has compared the length of data with Bytes.
 func Over(fn string, f *Record, k, n int, data []byte) Matrix {
 	p, _ := shape(fn, f, k, n)
 	p.Data = data
 	return p
 }
 
-// Layout names what the order and the values of packed elements depend on.
+// Layout returns a name of everything that determines the order and the values of packed elements.
 func (f *Record) Layout() string {
 	order := "be"
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
@@ -84,7 +84,7 @@ func (b *Matrix) Panel(j, p int) []byte {
 	return b.Data[j/f.NR*b.stride+p/f.Steps*f.bytes:]
 }
 
-// Floats is Panel for elements that are float32.
+// Floats returns the same memory as Panel, for elements that are float32.
 func (b *Matrix) Floats(j, p int) []float32 { return mem.Floats(b.Panel(j, p)) }
 
 // Widen converts k steps from step p of the panel of column j to float32.
@@ -123,7 +123,7 @@ func (p *Matrix) Pack(b *pack.B) {
 	}
 }
 
-// PackRows packs B from the rows of B^T, which row makes one after the other.
+// PackRows packs B from the rows of B^T, which row returns one after the other.
 func (p *Matrix) PackRows(row func(j int, dst []float32)) {
 	if p.Record.Kind.columnScales() {
 		p.packBalanced(row)
@@ -132,8 +132,8 @@ func (p *Matrix) PackRows(row func(j int, dst []float32)) {
 	packEach(p, p.K, row, p.PackPart)
 }
 
-// packBalanced is PackRows for int8, which needs a sample of all rows before it packs the first
-// one.
+// packBalanced does the work of PackRows for int8, which needs a sample of all rows before it packs
+// the first one.
 func (p *Matrix) packBalanced(row func(j int, dst []float32)) {
 	rows := make([]float32, p.N*p.K)
 	for j := range p.N {
@@ -147,13 +147,13 @@ func (p *Matrix) packBalanced(row func(j int, dst []float32)) {
 	p.PackPart(0, rows)
 }
 
-// PackBlocks is PackRows from rows in the format of files, little-endian.
+// PackBlocks does the same as PackRows for rows in the format of files, little-endian.
 func (p *Matrix) PackBlocks(row func(j int, dst []byte)) {
 	elements, bytes := p.Record.Format.Block()
 	packEach(p, p.K/elements*bytes, row, p.PackFilePart)
 }
 
-// packEach packs rows of B^T, of size elements each, as many at a time as a panel has columns.
+// packEach packs rows of B^T, of size elements each. It packs the rows of a whole panel at a time.
 func packEach[T float32 | byte](p *Matrix, size int, row func(j int, dst []T), pack func(j int, rows []T)) {
 	nr := p.Record.NR
 	rows := make([]T, min(nr, p.N)*size)
@@ -176,7 +176,7 @@ func (p *Matrix) PackPart(j int, rows []float32) {
 	packPart(p, j, rows, p.K, pack)
 }
 
-// PackFilePart is PackPart from rows in the format of files, little-endian.
+// PackFilePart does the same as PackPart for rows in the format of files, little-endian.
 func (p *Matrix) PackFilePart(j int, rows []byte) {
 	f := p.Record
 	if f.packFile == nil {

@@ -5,9 +5,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Ways to multiply rows of integers, or of bfloat16, by a packed matrix.
+// This file has ways to multiply rows of integers, or of bfloat16, by a packed matrix.
 
-// Method is a way to multiply: a kernel, and how its calls are cut.
+// Method is a way to multiply: a kernel, and the sizes of its calls.
 type Method struct {
 	Kernel   simd.Kernel
 	Rows     int // rows of A are converted in groups of about this number,
@@ -28,25 +28,25 @@ func (b *Matrix) Method(m int) Method {
 	case f.tiles && m >= size.TileRows && b.K <= simd.Int8Stretch:
 		return b.tileMethod(simd.KernelInt8Tiles, b.K)
 	case f.kernel == simd.KernelInt8Pairs && m >= size.WinogradRows && simd.KernelInt8Winograd.On(f.ISA).ISA == f.ISA:
-		// It takes a pass over the panel, which pays only for several rows.
+		// This kernel needs a pass over the panel, which is worth it only for several rows.
 		method.Kernel, method.Piece = simd.KernelInt8Winograd, size.WinogradPanel
 	}
 	return method
 }
 
-// A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each:
-// it takes at most 100 µs at 2 GHz.
+// A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each,
+// so that it ends within 100 µs at 2 GHz.
 const (
 	tileSide     = 16 // rows and columns of a tile of sums
 	tileProducts = 200_000 / 16
 )
 
-// tileMethod returns the method of a kernel of tiles for rows of A of the given bytes.
+// tileMethod returns the method of a kernel of tiles for rows of A with the given number of bytes.
 func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	size, nr := &tune.Used.Gemm, b.Record.NR
 	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products per panel
-	// The panels of a call are read from the third-level cache once for all of its rows, of which
-	// there are twice as many as without tiles.
+	// The panels of a call are read from the third-level cache once for all of its rows. There are
+	// twice as many rows as without tiles.
 	units := max(min(2*size.Int8Rows/tileRows, tileProducts/ofUnit), 1)
 	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/nr, tileProducts/(ofUnit*units)), 1)}
 }

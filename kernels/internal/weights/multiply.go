@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products with panels of numbers of float32 and of 16 bits.
+// This file multiplies by panels of numbers of float32 and of 16 bits.
 
 // MultiplyHalves calls the kernel for the panel of column j and k steps from step p.
 func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx int, beta float32, c []float32, ldc int) {
@@ -18,7 +18,7 @@ func (b *Matrix) MultiplyHalves(j, p, m, k int, alpha float32, x []float32, ldx 
 	}
 }
 
-// Gemv is c = alpha*x*B + beta*c for steps [p, p+len(x)) of B and some panels, at best
+// Gemv sets c to alpha*x*B + beta*c for steps [p, p+len(x)) of B and some panels, preferably
 // simd.PanelsAtOnce of them. The first panel begins with column j, and each next one is apart
 // panels after it. Their parts of c are the same distance apart.
 func (b *Matrix) Gemv(panels, apart int, alpha float32, x []float32, j, p int, beta float32, c []float32) {

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Packed weights of 16 bits, in panels like those of float32 with shorter elements.
+// This file has packed weights of 16 bits, in panels like those of float32 with shorter elements.
 
 // halfFormat completes the record of a format whose elements have 16 bits. narrow rounds to them,
 // and number and widen return their values.
@@ -34,7 +34,7 @@ func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(u
 	}
 }
 
-// packHalves makes a panel of nr columns from n columns of k little-endian numbers of 16 bits.
+// packHalves packs n columns of k little-endian numbers of 16 bits into a panel of nr columns.
 func packHalves(panel []uint16, columns []byte, n, k, nr int) {
 	j := 0
 	if littleEndian && k%4 == 0 && nr%4 == 0 && mem.HasWords(panel) && mem.HasWords(columns) {
@@ -48,8 +48,8 @@ func packHalves(panel []uint16, columns []byte, n, k, nr int) {
 	}
 }
 
-// packWords is packHalves for words of four numbers; k and nr count words. It transposes four
-// words, of four columns, at a time.
+// packWords does the same as packHalves for words of four numbers; k and nr count words. It
+// transposes four words, of four columns, at a time.
 func packWords(panel, columns []uint64, n, k, nr int) {
 	const even, low = 0x0000ffff0000ffff, 0x00000000ffffffff
 	const steps = 64 // these steps of all columns stay in the first-level cache
@@ -76,12 +76,12 @@ func packWords(panel, columns []uint64, n, k, nr int) {
 // littleEndian reports whether memory has the byte order of files.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// widePanels has panels before they are narrowed.
+// widePanels holds panels before they are narrowed.
 var widePanels = sync.Pool{New: func() any { return new([]float32) }}
 
-// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to that
-// for float32. It widens a row of B for every tile, and therefore pays only for few tiles; the sums
-// are the same.
+// HasPanel reports whether there is a micro-kernel for panels of the format, in addition to the one
+// for float32. It widens a row of B for every tile, and is therefore worth it only for few tiles;
+// the sums are the same.
 func (f *Record) HasPanel() bool {
 	switch f.Format {
 	case BF16, BF16Fast:

@@ -1,12 +1,13 @@
-// Package weights packs weights in all formats, and multiplies them. A format's record has
-// everything that a product needs to know of the format.
+// Package weights packs weights in all formats, and multiplies them. The record of a format has
+// everything that a product needs to know about the format.
 //
 //   - record.go has the record's fields, and formats.go the records.
-//   - matrix.go is a packed matrix.
-//   - numbers.go, int8.go and blocks.go are the kinds of formats. The files whose names begin with
+//   - matrix.go has a packed matrix.
+//   - numbers.go, int8.go and blocks.go have the kinds of formats. The files whose names begin with
 //     blocks_ and int8_ convert to and from them, with rotate.go and balance.go for int8.
-//   - int8_rows.go has rows of A as integers, methods.go and multiply.go the kernels that multiply
-//     them with weights, and heads.go rows of queries and keys, which are multiplied the same way.
+//   - int8_rows.go has rows of A as integers, methods.go and multiply.go have the kernels that
+//     multiply them by weights, and heads.go has rows of queries and keys, which are multiplied in the
+//     same way.
 //
 // To add a format in blocks: a Format and its name in record.go; a row of blockLayouts in
 // formats.go; the functions that make a block from numbers (blocks_quantize.go; blocks_fit.go and
@@ -30,7 +31,7 @@ import (
 // Format is the format of a packed matrix's elements.
 type Format uint8
 
-// The formats, in the order of package kernels, which documents them.
+// These are the formats, in the order of package kernels, which documents them.
 const (
 	F32 Format = iota
 	BF16
@@ -51,7 +52,7 @@ const (
 	Q3_K
 )
 
-// Names has the formats' names.
+// Names holds the formats' names.
 var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4", "bf16_fast", "iq4_nl", "iq4_xs", "q3_k"}
 
 // String returns the format's name in lower case.
@@ -78,8 +79,8 @@ type Record struct {
 	// pack writes a panel from n <= nr of its columns, each of them k contiguous elements of
 	// columns, and the scales of its nr columns, if the format has scales.
 	pack func(panel []byte, scales, columns []float32, n, k int)
-	// packFile is pack for columns in the blocks of files. It is nil if the format's elements in
-	// files are single numbers.
+	// packFile does the same as pack for columns in the blocks of files. It is nil if the format's
+	// elements in files are single numbers.
 	packFile func(panel, columns []byte, n, k int)
 	// Widen converts blocks to float32: dst[p*nr+j] is step p of column j. It is nil if they are
 	// already float32 in that order, and in formats for which rows of A are converted to integers
@@ -104,10 +105,10 @@ type Record struct {
 // Kind is the layout of a panel's integers.
 type Kind uint8
 
-// The kinds.
+// These are the kinds.
 const (
 	NoInt8     Kind = iota
-	Int8Quads       // unsigned weights, larger by 128, four of a column side by side
+	Int8Quads       // weights plus 128 as unsigned bytes, four of a column side by side
 	Int8Pairs       // two of a column side by side, and A in 16 bits
 	int8Dots        // four of a column side by side
 	int8Octets      // eight of a column side by side
@@ -125,7 +126,7 @@ func (f *Record) group() int {
 	return simd.Int8Stretch
 }
 
-// side returns the number of elements of a column that lie side by side.
+// side returns the number of elements of a column that are side by side.
 func (k Kind) side() int {
 	switch k {
 	case Int8Pairs:
@@ -137,10 +138,10 @@ func (k Kind) side() int {
 }
 
 // int8TileRows is the height of tiles of the micro-kernels. With int8 weights on AVX-512, a
-// micro-kernel takes two tiles together.
+// micro-kernel multiplies two tiles together.
 const int8TileRows = 6
 
-// The tiles of AMX.
+// These are the sizes of the tiles of AMX.
 const (
 	tileRows  = 32 // rows of A that are multiplied together
 	tileDepth = 64 // bytes of a row of A in a tile
@@ -159,14 +160,15 @@ type blockLayout struct {
 	zero   int // the q that means 0
 	file   int // bytes of a block in a file
 
-	quantize func(c *quantizer, x []float32) // makes a block from its elements; what the column has is zero
+	quantize func(c *quantizer, x []float32) // converts elements to a block; the column is zero before
 	repack   func(out, b []byte, nr, j int)  // writes column j of a block of a panel from a block of a file
 	encode   func(b []byte, c *blockColumn)  // writes a block of a file, whose bytes are 0
-	// repackPair is repack for columns j and j+1, or nil.
+	// repackPair does the same as repack for columns j and j+1, or is nil.
 	repackPair func(out, b, c []byte, nr, j int)
 }
 
-// quantizer has the block of a column that is made from its elements, and memory for the search.
+// quantizer holds the block of a column while it is made from its elements, and memory for the
+// search.
 type quantizer struct {
 	blockColumn
 	importance []float32 // weights of the elements, or nil
@@ -174,8 +176,8 @@ type quantizer struct {
 	search     search
 }
 
-// setGroups divides the elements into groups; whole: with sums of numbers and of squares. extreme
-// is the largest magnitude; nan is NaN if there is a NaN or an infinity, and otherwise 0.
+// setGroups divides the elements into groups; if whole is set, with sums of numbers and of squares.
+// extreme is the largest magnitude; nan is NaN if there is a NaN or an infinity, and otherwise 0.
 func (c *quantizer) setGroups(x []float32, size int, whole bool) (groups []fitGroup, extreme, nan float32) {
 	c.search.isa = simd.Active()
 	groups = c.groups[:len(x)/size]

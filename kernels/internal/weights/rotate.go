@@ -20,13 +20,14 @@ import (
 // product.
 const int8Unrotated = simd.RotateBlock
 
-// rotateSigns has the first bits of the fraction of pi. A set bit changes the sign of its element.
+// rotateSigns holds the first bits of the fraction of pi. A set bit changes the sign of its
+// element.
 var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
 
 // rotateBy returns the factor of element p of a row of k elements, without balance.
 func rotateBy(p, k int) float32 {
 	by, j := float32(1.0/128), p%simd.RotateBlock
-	if p/simd.RotateBlock == k/simd.RotateBlock { // the rest, in groups: sqrt(128/32) times as much, see int8Unrotated
+	if p/simd.RotateBlock == k/simd.RotateBlock { // the rest, in groups: larger by sqrt(128/32), see int8Unrotated
 		by, j = 1.0/64, j%simd.RotateGroup
 	}
 	if rotateSigns[j/64]>>(j%64)&1 != 0 {

@@ -5,13 +5,13 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Values of a head as words, for products with weights of attention as words. Each column has one
-// scale.
+// This file has values of a head as words, for products with weights of attention as words. Each
+// column has one scale.
 
 // wordStep divides the number of keys in a product of words, after padding with zeros.
 const wordStep = 16
 
-// Values has values of a head as panels of columns, two keys side by side.
+// Values holds values of a head as panels of columns, two keys side by side.
 type Values struct {
 	keys, dim int
 	words     []int16
@@ -19,13 +19,13 @@ type Values struct {
 	weights   []int16 // of the rows that are multiplied
 
 	// For tiles:
-	digits []int16 // of words, if there are any of these values
+	digits []int16 // the digits of words, if these values have been split
 	split  bool
 	sums   []int32
 }
 
-// Pack converts n values, rows ldx apart of dim elements, to words. It divides their scales by the
-// scale of weights.
+// Pack converts n values to words. Values are rows of dim elements, ldx apart. Pack divides their
+// scales by the scale of weights.
 func (v *Values) Pack(f *Record, x []float32, ldx, n, dim int) {
 	v.keys, v.dim, v.split = fillWords(n), dim, false
 	v.words, v.scale = mem.Grow(v.words, v.keys*dim), mem.Grow(v.scale, dim)
@@ -57,7 +57,7 @@ func (v *Values) byPanels(f *Record, m, filled int, beta float32, o []float32, l
 	}
 }
 
-// byTiles multiplies the weights with all panels in one call. The first call splits the values into
+// byTiles multiplies the weights by all panels in one call. The first call splits the values into
 // digits.
 func (v *Values) byTiles(f *Record, m, filled int, beta float32, o []float32, ldo int) {
 	if n := v.keys * v.dim; !v.split {

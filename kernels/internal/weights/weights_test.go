@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestBlock checks the sizes of ggml's types.
+// TestBlock compares the sizes with those of ggml's types.
 func TestBlock(t *testing.T) {
 	want := map[Format][2]int{F32: {1, 4}, BF16: {1, 2}, F16: {1, 2}, Q8_0: {32, 34}, Q4_0: {32, 18}, Q4_1: {32, 20}, Q5_0: {32, 22}, Q5_1: {32, 24},
 		Q4_K: {256, 144}, Q5_K: {256, 176}, Q6_K: {256, 210}, MXFP4: {32, 17}, Int8: {0, 0}, Format(len(Names)): {0, 0}}
@@ -64,8 +64,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// TestEncode expects the format's reader in package ref to read the same numbers from a file's
-// bytes, and packing these bytes to give the same as packing the numbers.
+// TestEncode expects that the format's reader in package ref reads the same numbers from a file's
+// bytes, and that packing these bytes has the same result as packing the numbers.
 func TestEncode(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
@@ -144,7 +144,7 @@ func TestColumns(t *testing.T) {
 	})
 }
 
-// TestPack packs B itself, and expects the same as from packing its columns one by one.
+// TestPack packs B itself, and expects the same result as packing its columns one by one.
 func TestPack(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
@@ -245,7 +245,7 @@ func TestKeysAfterNaN(t *testing.T) {
 	})
 }
 
-// TestIntegerHead has sizes for which there are kernels.
+// TestIntegerHead checks the sizes for which there are kernels.
 func TestIntegerHead(t *testing.T) {
 	for dim := range 200 {
 		if want := dim == 32 || dim == 64 || dim == 128; IntegerHead(dim) != want {
@@ -254,7 +254,7 @@ func TestIntegerHead(t *testing.T) {
 	}
 }
 
-// TestBalanceRatio limits ratios, and takes 1 for those that are not numbers.
+// TestBalanceRatio limits ratios, and returns 1 for ratios that are not numbers.
 func TestBalanceRatio(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range [][3]float64{{2, 1, 2}, {1, 2, 0.5}, {1e9, 1, balanceMost}, {1, 1e9, 1.0 / balanceMost}, {0, 1, 1.0 / balanceMost}, {0, 0, 1}, {1, 0, balanceMost}, {inf, inf, 1}, {1, inf, 1}, {math.NaN(), 1, 1}} {
@@ -335,8 +335,8 @@ func TestTilesScore(t *testing.T) {
 	}
 }
 
-// TestValuesByTiles wants the same bits of products of words from tiles and from vectors, of the
-// first values and of all.
+// TestValuesByTiles expects the same bits of products of words from tiles and from vectors, for
+// some of the values and for all.
 func TestValuesByTiles(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		f := OfHeads(simd.Active())
@@ -372,10 +372,11 @@ func TestValuesByTiles(t *testing.T) {
 	})
 }
 
-// TestWordDigits adds up the products of digits as tiles do: they are those of the words.
+// TestWordDigits adds up the products of digits as tiles do. The sums must be the products of the
+// words.
 func TestWordDigits(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
-		const n, wide, most = 64, 70, 127*256 + 127 // the largest word that two digits with a sign have
+		const n, wide, most = 64, 70, 127*256 + 127 // the largest word that two signed digits can represent
 		words, digits := make([]int16, n), make([]int16, 3*wide)
 		r := rand.New(rand.NewPCG(19, 20))
 		for i := range words {
