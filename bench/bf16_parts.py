@@ -1,4 +1,4 @@
-# The error of a product of float32 as products of three parts of bfloat16, added up as TDPBF16PS does.
+# Computes the error of a product of float32 matrices as products of three parts of bfloat16, added up as TDPBF16PS does.
 # Run with NumPy: python bench/bf16_parts.py. The figures are in doc/measurements/int8.md.
 #
 # An element of C is compared with a product in long double; its error is divided by the sum of the products' magnitudes.

@@ -61,7 +61,8 @@ def rounded(x, block, most=127):
     return (torch.round(y / scale) * scale).reshape(x.shape)
 
 
-# rotate; blocks of rows and weights, 0: a scale a row or column; the largest integer of either; whether rows, scores and values are rounded.
+# rotate: rows and weights are rotated; rows, weights: the sizes of their blocks, or 0 for a scale for each row or column; most_row, most_weight: their largest
+# integers; round_rows, scores, values: these are rounded.
 AS_IT_IS = dict(rotate=True, rows=128, weights=0, most_row=127, most_weight=127, round_rows=True, scores=False, values=False)
 CASES = {
     "products, rotated, rows in blocks of 128 (as it is)": {},

@@ -24,8 +24,8 @@ def float32(lengths, threads):
     return 0.2 + 0.21 * tokens + 6e-5 * squares + 0.3 * len(lengths)
 
 
-# A policy says, of the tokens that wait, on how many threads the next batch is computed and its most tokens; and
-# how many ms later a text counts as come for each of its tokens.
+# A policy is a function of the number of tokens that wait, which returns the threads that compute the next batch and the
+# most tokens of that batch; and the ms by which a text counts as having arrived later, for each of its tokens.
 def large(waiting):
     return 2, 2048
 

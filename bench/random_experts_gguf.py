@@ -10,7 +10,7 @@ import numpy
 from gguf_blocks import mxfp4, q4_k, q8_0, rng
 
 LAYERS = 4
-# width, heads, heads of keys and values, width of a head, experts, those of a row, their width, tokens
+# By name: width, heads, heads of keys and values, width of a head, experts, experts used for a row, width of an expert, tokens of the vocabulary.
 SHAPES = {
     "qwen": (2048, 32, 4, 128, 128, 8, 768, 151936),
     "oss": (2880, 64, 8, 64, 32, 4, 2880, 201088),

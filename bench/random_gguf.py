@@ -6,7 +6,7 @@ import sys
 import gguf
 import numpy
 
-# layers, width, heads, heads of keys and values, width of a head, of the feed-forward part, tokens
+# By name: architecture, layers, width, heads, heads of keys and values, width of a head and of the feed-forward part, tokens of the vocabulary.
 SHAPES = {
     "llama-0.35b": ("llama", 24, 1024, 16, 8, 64, 2816, 32000),
     "qwen3-0.6b": ("qwen3", 28, 1024, 16, 8, 128, 3072, 151936),  # whose head is the embedding

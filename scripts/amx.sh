@@ -1,7 +1,7 @@
 #!/bin/bash
-# amx.sh: run what uses the tiles of AMX, in an emulator that executes their instructions on any amd64 without AMX (scripts/amx). It
-# fails if a test fails, or if the emulator never executed an instruction. On a processor with AMX, where no instruction is illegal that could be
-# emulated, the same tests run without the emulator.
+# amx.sh: run the tests of code that uses the tiles of AMX, in an emulator that executes their instructions on any amd64 without AMX (scripts/amx). It
+# fails if a test fails, or if one of the instructions was never executed. On a processor with AMX no instruction is illegal and the emulator would have
+# none to execute, so the same tests run without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(mktemp -d)
@@ -10,7 +10,7 @@ go build -o "$bin/amx" ./scripts/amx
 export AVOFORMER_REQUIRE_AMX=1
 native=
 if grep -qE '^flags.* amx_bf16 .*amx_tile amx_int8' /proc/cpuinfo; then native=1; fi
-# on INSTRUCTIONS ARGUMENT...: go test, in which each of the instructions must run
+# on INSTRUCTIONS ARGUMENT...: runs go test with the arguments; the emulator fails unless each instruction was executed
 on() {
 	local emulated=(-exec "$bin/amx -need $1")
 	[ -z "$native" ] || emulated=()
@@ -25,7 +25,7 @@ on TDPBSUD,TDPBUSD -run '^Test(Scores|Values)ByTiles$' ./kernels/internal/weight
 on TDPBSUD,TDPBUSD -run '^TestAttentionInt8Tiles$' ./kernels
 on TDPBSUD,TDPBF16PS -run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$)' ./kernels
 
-# Where the system refuses, and where they are turned off, products go on without tiles.
+# Where the system refuses tiles, and where they are turned off, products are computed without tiles.
 for tiles in permitted refused off; do
 	cpu='' flags=''
 	case $tiles in

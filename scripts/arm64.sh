@@ -1,13 +1,13 @@
 #!/bin/bash
-# arm64.sh: run the short tests that gain by a tier (tier-tests.sh) on the NEON tier, under qemu.
+# arm64.sh: run the short tests whose results can depend on the tier (tier-tests.sh) on the NEON tier, under qemu.
 #
 # It fails if a test fails, if the tier did not run, or if one of its kernels was
-# never called. The CPU modelled is a Neoverse N1: what has no place on the
-# first 64-bit servers stops there as an illegal instruction. Products of int8, and
+# never called. The modelled CPU is a Neoverse N1, where an instruction that does
+# not belong on the first 64-bit servers is illegal. Products of int8, and
 # the kernels that need more, then run on a CPU with all features of arm64, and the
 # products on one with none. Arguments are passed to go test, for example
 # -run=Softmax; the other CPUs and the check that every kernel was called are left
-# out then, and with PART=callers. PACKAGES names other packages than ./... .
+# out then, and with PART=callers. PACKAGES names the packages (./...).
 # `arm64.sh purego` runs them without assembly instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,7 +15,7 @@ read -ra packages <<<"${PACKAGES:-./...}"
 covers=$(mktemp -d)
 trap 'rm -rf "$covers"' EXIT
 
-# on CPU ARGUMENT...: go test
+# on CPU ARGUMENT...: runs go test with the arguments on the CPU
 on() {
 	local qemu="env GOGC=400 qemu-aarch64-static -cpu $1" # collecting garbage takes some of the time
 	shift
@@ -30,7 +30,7 @@ if [ "${1:-}" = purego ]; then
 	exit
 fi
 
-# neon CPU ARGUMENT...: go test on the tier, with what it covers in a file whose name begins with the CPU's
+# neon CPU ARGUMENT...: runs go test on the tier, and writes its coverage to a file whose name begins with the CPU's
 neon() {
 	AVOFORMER_SLOW=1 AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon on "$1" \
 		-coverpkg=./kernels/internal/simd -coverprofile="$(mktemp -p "$covers" "$1.XXXX")" "${@:2}"

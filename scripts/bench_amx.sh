@@ -1,10 +1,10 @@
 #!/bin/bash
-# bench_amx.sh [ROUNDS]: what the tiles of AMX do on this processor, which must have them. First the tests run natively: the emulator beside
-# silicon, the kernels between guard pages, the bits, and a million calls of 16 goroutines. Then products of int8 and bf16_fast, and attention in int8, take turns with
-# and without tiles for ROUNDS (10): bf16_fast by tiles, by VDPBF16PS, and as plain bf16, next to float32. Medians are printed, and what was wanted with "met" or
-# "MISSED"; then the tiles alone, and other libraries if `make peers` installed them.
+# bench_amx.sh [ROUNDS]: tests and measures the tiles of AMX on this processor, which must have them. First the tests run natively: the emulator is compared with
+# the processor, kernels run between guard pages, their bits are compared, and 16 goroutines make a million calls. Then products of int8 and bf16_fast, and attention
+# in int8, are measured alternately with and without tiles for ROUNDS (10): bf16_fast by tiles, by VDPBF16PS, and as plain bf16, and float32 for comparison. It prints
+# the medians, and each target with "met" or "MISSED"; then it measures the tiles by themselves, and other libraries if `make peers` installed them.
 #
-# With TURNS=only it leaves out the tests. Without AMX it is then a trial of this script: columns "with tiles" have none, and nothing is met or missed.
+# With TURNS=only it leaves out the tests, and runs without AMX too, to try this script: columns "with tiles" are then measured without, and no target is met or missed.
 #
 # With BIN=DIR it only writes the binaries, which are static, and a copy of itself to DIR; there it runs without Go.
 set -euo pipefail
@@ -28,7 +28,7 @@ rounds=${1:-10}
 cd "$bin"
 grep -m1 'model name' /proc/cpuinfo || :
 ./avoformer version
-# tiles reports whether there are some that the system permits.
+# tiles succeeds if the processor has tiles and the system permits them.
 tiles() { ./avoformer version | sed 's/(the system refuses.*//' | grep -qw amx; }
 if [ "${TURNS:-}" != only ]; then
 	tiles || { echo "bench_amx.sh: no AMX here, or the system refuses it" >&2; exit 1; }
@@ -41,7 +41,7 @@ fi
 
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
-# turn NAME FEATURES CASES: times cases without some features
+# turn NAME FEATURES CASES: measures the cases with AVOFORMER_CPU=FEATURES, which turns features off, and records them under NAME
 turn() {
 	(cd kernels && AVOFORMER_CPU=$2 ./test -test.run '^$' -test.bench "$3" -test.benchtime "${TIME:-50ms}") |
 		awk -v how="$1" '/^Benchmark/ { print how, substr($1, 10), $3 }' >>"$results"

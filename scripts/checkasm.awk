@@ -1,5 +1,5 @@
 #!/usr/bin/awk -f
-# checkasm.awk: sum up what the tests of make checkasm print with -v, or repeat
+# checkasm.awk: summarize the output of the tests of make checkasm with -v, or print
 # all of it if one fails.
 { all = all $0 "\n" }
 /^=== RUN +TestCatalog\/.*\// { n = split($3, part, "/"); tier = part[n] }

@@ -37,7 +37,7 @@ temporary() { # sets folder to a new one, which is removed at the end
 }
 flags=${FLAGS:-}
 
-# ids, offsets and decoded texts of 100,000 random strings a folder, by tokenizers (an hour)
+# ids, offsets and decoded texts of 100,000 random strings for each folder, by tokenizers (an hour)
 compare_tokenizers() {
 	python text/.venv
 	"$python" text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
@@ -67,7 +67,7 @@ compare_samples() {
 	"$python" text/scripts/compare.py -n 20 "$folder/pieces"
 }
 
-# prompts of 213 public chat templates, by transformers, and the calls in them taken apart;
+# prompts of 213 public chat templates, by transformers, and the tool calls parsed from them;
 # literals of Python, by ast.literal_eval (minutes); SEED draws other literals
 compare_chats() {
 	python text/.venv
@@ -82,7 +82,7 @@ compare_chats() {
 }
 
 # every field of every config.json changed, by transformers (half an hour);
-# FLAGS="-types llama -every 20" for a part
+# FLAGS="-types llama -every 20" compares a part
 compare_models() {
 	python scripts/configs/.venv
 	$go test -c -o scripts/configs/.server ./models
@@ -91,7 +91,7 @@ compare_models() {
 }
 
 # every field of the files of an embedder changed, by sentence-transformers (an hour);
-# FLAGS="-every 4" for a part
+# FLAGS="-every 4" compares a part
 compare_sentences() {
 	python scripts/configs/.venv
 	$go test -C text -c -o ../scripts/configs/.sentences .
@@ -99,8 +99,8 @@ compare_sentences() {
 	"$python" scripts/configs/sentences.py $flags scripts/configs/.sentences
 }
 
-# files beside config.json and tokenizer.json, drawn with a seed, by transformers, peft and
-# sentence-transformers (minutes each); FLAGS="-n 200 -seed 2" for fewer
+# other files of a folder than config.json and tokenizer.json, drawn with a seed, by transformers,
+# peft and sentence-transformers (minutes each); FLAGS="-n 200 -seed 2" compares fewer
 compare_files() {
 	python scripts/configs/.venv
 	local status=0 script
@@ -114,7 +114,7 @@ compare_files() {
 
 # log-probabilities of small GGUF files of every architecture, as they are and with each key
 # changed, by llama.cpp's programs in LLAMA_CPP (ten minutes); SEED=N draws other values,
-# PAIRS=N as many cases of several keys for each file
+# PAIRS=N makes N cases of several keys for each file
 compare_llama_cpp() {
 	local programs
 	programs=$(realpath "${LLAMA_CPP:?the folder of the programs of llama.cpp}")
@@ -143,7 +143,7 @@ compare_quantizers() {
 }
 
 # perplexities of a published model in each format of blocks, by llama.cpp's quantizer, with
-# importance and without (half an hour); FORMATS=q4_k for some
+# importance and without (half an hour); FORMATS=q4_k compares some
 compare_perplexities() {
 	python scripts/configs/.venv
 	[ -n "${PYTHON:-}" ] || "$python" -m pip install --quiet -r scripts/quantizers/requirements.txt

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Measures speed by the number of threads, with random weights that it makes itself. It takes about three minutes on 16 CPUs.
+# Measures the speed with different numbers of threads, with random weights that it makes itself. It takes about three minutes on 16 CPUs.
 # Usage: scripts/cores.sh                   builds, and measures on all CPUs
 #        scripts/cores.sh -build FOLDER     builds only: static binaries, and the tokenizer that they read
-#        BINARIES=FOLDER scripts/cores.sh   measures with what was built before, perhaps on another machine
-# At the end it compares the figures with those that were reached before, and prints "met" or "MISSED" for each.
-# THREADS sets the most threads. PROFILES names a folder for CPU profiles, ROUNDS multiplies the number of rounds.
+#        BINARIES=FOLDER scripts/cores.sh   measures with binaries built before, perhaps on another machine
+# At the end it compares the figures with those of earlier runs, and prints "met" or "MISSED" for each.
+# THREADS sets the largest number of threads. PROFILES names a folder for CPU profiles, ROUNDS multiplies the number of rounds.
 set -eu
 cd "$(dirname "$0")/.."
 build() {
@@ -19,8 +19,8 @@ if [ "${1:-}" = -build ]; then
 	build "$(cd "$2" && pwd)"
 	exit
 fi
-# summary prints what was met of what is wanted: what doc/cores.md and doc/measurements/threads.md have of 16 virtual CPUs of an Emerald
-# Rapids, rounded down. Of generation they have Q4_0; the same is wanted of Q8_0 and BF16.
+# summary prints for each target if it was met. The targets are the figures in doc/cores.md and doc/measurements/threads.md for 16 virtual
+# CPUs of an Emerald Rapids, rounded down. For generation these are figures of Q4_0; the targets of Q8_0 and BF16 are the same.
 summary() {
 	awk '
 	function verdict(met, text) { print (met ? "met     " : "MISSED  ") text; all++; good += met }
@@ -82,7 +82,7 @@ if [ -n "${PROFILES:-}" ]; then
 	export PROFILES
 fi
 cd "$binaries"
-# measure PACKAGE BENCHMARK ROUNDS
+# measure PACKAGE BENCHMARK ROUNDS: runs a benchmark of a package, and appends its lines to the results
 measure() {
 	"./$1.test" -test.run '^$' -test.bench "$2" -test.benchtime "$((${ROUNDS:-1} * $3))x" -test.cpu "${THREADS:-$(nproc)}" |
 		grep --line-buffered -v -e '^goos' -e '^goarch' -e '^pkg' -e '^PASS' | tee -a "$results"

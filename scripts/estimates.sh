@@ -1,5 +1,5 @@
 #!/bin/bash
-# estimates.sh: what llvm-mca predicts for the inner loops on processors that are not at hand.
+# estimates.sh: prints llvm-mca's predictions for the inner loops on processors that are not at hand.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}

@@ -1,12 +1,12 @@
 #!/bin/bash
-# install.sh FEATURE...: see that the tools of each feature are there.
+# install.sh FEATURE...: make sure that the tools of each feature are installed.
 #
 # Missing Debian packages are installed when we may (root, or sudo without a
 # password); otherwise one line says what to install, and the exit status is 1.
 # Nothing that needs a missing tool is skipped silently.
 set -euo pipefail
 
-# packages FEATURE: lines of "FILE PACKAGE": the package is missing if the file is.
+# packages FEATURE: prints lines of "FILE PACKAGE"; a package is missing if its file is.
 packages() {
 	case $1 in
 	arm64) echo /usr/bin/qemu-aarch64-static qemu-user-static

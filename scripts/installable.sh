@@ -1,6 +1,6 @@
 #!/bin/bash
-# installable.sh: the published modules, as they will be once tagged, can be fetched, built and
-# installed by a user without this tree, and the programs of the README run. A proxy made of the
+# installable.sh: check that a user without this tree can fetch, build and install the published
+# modules, as they will be once tagged, and that the programs of the README run. A proxy made of the
 # tree stands in for the tags; other modules come from the local module cache or the usual proxy.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,19 +14,19 @@ mapfile -t published < <("$root/scripts/published.sh")
 version=$(cd "$root/text" && GOWORK=off $go mod edit -json | awk -F'"' -v m="$module" '$4 == m { at = 1 } at && $2 == "Version" { print $4; exit }')
 (cd "$root/scripts/proxy" && GOWORK=off $go run . -dir "$dir/proxy" -version "$version" "$root" "${published[@]/#/$root/}")
 
-# A module cache of its own: the usual one must not keep a version that is not out yet. Its path changes, which
-# -trimpath keeps out of what the build cache has.
+# The test has a module cache of its own: the usual one must not keep a version that is not released yet. The path of
+# this cache changes with every run; -trimpath keeps it out of compiled packages, so that those in the build cache fit.
 cache=$($go env GOMODCACHE)
 export GOWORK=off GOFLAGS="-modcacherw -trimpath" GONOSUMDB="$module,$module/*" GOBIN="$dir/bin"
 GOPROXY="file://$dir/proxy,file://$cache/cache/download,$($go env GOPROXY)"
 export GOPROXY
 export GOMODCACHE="$dir/modcache"
 
-# quietly COMMAND...: what it prints is shown if it fails.
+# quietly COMMAND...: runs the command, and shows its output only if it fails.
 quietly() { "$@" >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }; }
 
-# consume NAME ALLOWED...: a module with the main.go of standard input builds, runs, prints something, and
-# depends on the allowed modules alone.
+# consume NAME ALLOWED...: checks that a module with the main.go of standard input builds, runs, prints something,
+# and depends on no other modules than the allowed ones.
 consume() {
 	local name=$1 others
 	shift
@@ -46,7 +46,7 @@ consume() {
 	echo "go get $module: a program with $name builds and runs; it depends on $(printf '%s\n' "$@" | sort -u | xargs)"
 }
 
-# readme N: the N-th program of the README.
+# readme N: prints the N-th program of the README.
 readme() { awk -v n="$1" '/^```$/ { on = 0 } on; /^```go$/ { on = ++i == n }' "$root/README.md"; }
 
 for n in 1 2; do
@@ -82,26 +82,27 @@ if $go version -m "$GOBIN/avoformer" | grep -E 'opentelemetry|apache/beam'; then
 fi
 echo "go install $module/cmd/avoformer@latest: it runs"
 
-# All others: the packages of each are found, with what they import, by a module that requires it alone.
+# For each other module: a module that requires only this one finds its packages and all that they import.
 for m in "${published[@]}"; do
 	mkdir -p "$dir/get/$m"
 	cd "$dir/get/$m"
 	quietly $go mod init example.com/consumer
 	quietly $go get "$module/$m@latest"
 	[ "$($go list -m -f '{{.Version}}' "$module/$m")" = "$version" ]
-	# What only Beam needs is much to unpack; make test-beam builds it.
+	# Unpacking the modules that only Beam needs takes long; make test-beam builds them.
 	[ "$m" = bulk/beam ] || quietly $go list -mod=mod -deps "$module/$m/..."
 	echo "go get $module/$m@latest: $version"
 done
 
-# The root module passes its tests where it is alone; those of the kernels read nothing else.
+# The root module passes its tests without the rest of this tree. The tests of the kernels are left out: they read
+# nothing outside the root module.
 cd "$GOMODCACHE/$module@$version"
 mapfile -t packages < <($go list ./... | grep -v /kernels)
 quietly env -u CI $go test -vet=off -short "${packages[@]}"
 echo "go test in $module@$version: all passed"
 
-# The sums of our own modules enter go.sum on the commits that tag.sh makes: a sum of a version that is not
-# out yet would never fit.
+# The sums of our own modules are added to go.sum by the commits that tag.sh makes: the sum of a version that is
+# not released yet could not be right.
 for m in . "${published[@]}"; do
 	if grep -s "$module" "$root/$m/go.sum"; then
 		echo "installable.sh: go.sum of $m has these sums of versions that are not out yet" >&2

@@ -1,7 +1,7 @@
 #!/bin/bash
-# modules.sh [MODULE...]: every module of this tree that has Go code is in go.work and builds, with its tests, by
-# plain commands in its own folder, except for those given, which are built elsewhere; and none is built there with other
-# versions than its go.mod requires. No other module requires Apache Beam.
+# modules.sh [MODULE...]: checks that every module of this tree that has Go code is in go.work, and that it builds, with
+# its tests, by plain commands in its own folder, except for the modules given, which are built elsewhere; and that none is
+# built there with other versions than its go.mod requires. No other module requires Apache Beam.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}

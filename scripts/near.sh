@@ -1,7 +1,7 @@
 #!/bin/bash
-# near.sh: builds and vets what a change can reach at once, and runs its short tests: the packages in whose folders
-# something differs from BASE (main), committed or not, and those that import them, in their tests too. MODULES are those
-# beside the root; make near gives them.
+# near.sh: builds all modules, and vets the packages that a change can affect directly, and runs their short tests:
+# the packages in whose folders a file differs from BASE (main), committed or not, and the packages that import these,
+# if only in tests. MODULES are the modules other than the root; `make near` sets them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}

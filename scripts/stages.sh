@@ -1,6 +1,6 @@
 #!/bin/bash
 # stages.sh TARGET...: makes the targets in the given order, two at a time: each begins when one before it ends. The output
-# of a target comes as a whole when it ends, and then how long it took. The first failure ends all.
+# of a target is printed as a whole when the target ends, followed by the seconds it took. The first failure ends all.
 set -euo pipefail -m # each target is a process group, which can be ended with all that it started
 cd "$(dirname "$0")/.."
 logs=$(mktemp -d)
@@ -12,7 +12,7 @@ end() {
 trap end EXIT
 trap 'exit 130' INT TERM
 
-# stage TARGET
+# stage TARGET: makes the target, then prints its output while no other stage prints.
 stage() {
 	local from=$SECONDS status=0
 	${MAKE:-make} --no-print-directory "$1" >"$logs/$1" 2>&1 </dev/null || status=$?

@@ -1,9 +1,9 @@
 #!/bin/bash
 # tag.sh VERSION: tag this commit as a release: the root, then every published module after those that it requires. Then the
-# command is installed from the tags alone, as a user would install it. Without success no tag stays.
+# command is installed from nothing but the tags, as a user would install it. If a step fails, the tags are deleted.
 #
-# A module's tag is on a commit with the sums of the modules of this tree that it requires: whoever builds the module by
-# itself needs them. These commits are on no branch, since a branch continues with what no tag has yet. Tags are signed where
+# A module's tag is on a commit whose go.sum has the sums of the modules of this tree that it requires: a build of the module
+# by itself needs them. These commits are on no branch, since the branch continues with changes that no tag has yet. Tags are signed where
 # git has a key (user.signingkey).
 set -euo pipefail
 cd "$(dirname "$0")/.."

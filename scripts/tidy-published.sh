@@ -1,8 +1,8 @@
 #!/bin/bash
-# tidy-published.sh MODULE...: go.mod and go.sum of the nested modules that are
-# published say what `go mod tidy` would write, the modules of this tree standing
-# in for the released ones. A published go.mod holds no replace, so the check
-# adds them to a copy.
+# tidy-published.sh MODULE...: check that go.mod and go.sum of the published nested
+# modules are as `go mod tidy` would write them, with the modules of this tree in
+# place of the released ones. A published go.mod must not contain replace lines, so
+# the check adds them to a copy.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)

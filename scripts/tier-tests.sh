@@ -1,7 +1,7 @@
 #!/bin/bash
-# tier-tests.sh [PACKAGE...]: the tests that gain by a tier, of the packages, ./... without any. Each line is a pattern
-# for go test -run, and packages: all tests of the kernels, and of packages that call kernels those that compare results
-# on each tier. The remaining tests look at Go code, which is the same on every tier. GOARCH tells for which processor.
+# tier-tests.sh [PACKAGE...]: prints the tests of the packages (./...) whose results can depend on the tier. Each line is
+# a pattern for go test -run, and packages: all tests of the kernels, and in packages that call kernels the tests that
+# compare results on each tier. The other tests check Go code, which is the same on every tier. GOARCH is the processor's.
 # PART=kernels or PART=callers prints only that line.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -70,7 +70,7 @@ if engine.startswith("torch"):
             mask = x["attention_mask"][..., None]
             return torch.nn.functional.normalize((h * mask).sum(1) / mask.sum(1), dim=1).float().numpy()
 elif engine.startswith("openvino"):
-    # It converts the folder's ONNX file, or PyTorch's model, which it traces.
+    # OpenVINO converts the folder's ONNX file, or PyTorch's model, which it traces.
     precision = "bf16" if engine == "openvino-bf16" else "f32"
     try:
         import openvino

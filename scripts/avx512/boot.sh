@@ -3,16 +3,17 @@
 #
 # Boots a Debian kernel in Bochs with the folder TREE as the guest's file system,
 # runs the commands listed in it, prints their output and exits with the first
-# exit status that is not zero. TREE holds, beside the programs and their data, a
-# file named commands with a line for each, split at spaces:
+# exit status that is not zero. In addition to the programs and their data, TREE
+# contains a file named commands, with a line for each command, split at spaces:
 #
 #   [!] DIRECTORY [NAME=VALUE]... PROGRAM [ARGUMENT]...
 #
-# A program after "!" has to fail. The environment is what the line says.
-# What the commands leave in the guest's /out comes back in TREE/out; text only.
-# Exit status 124: out of time. 125: the emulator or the guest failed.
+# A program after "!" has to fail. The environment has only the variables of the
+# line. Files that the commands write to the guest's /out are copied to TREE/out;
+# they must be text. Exit status 124: out of time. 125: the emulator or the guest
+# failed.
 #
-# The CPU model is corei7_skylake_x: AVX-512 F, BW, DQ, VL and CD, no more. With
+# The CPU model is corei7_skylake_x: of AVX-512 it has only F, BW, DQ, VL and CD. With
 # a model that has GFNI, Go's garbage collector scans with VGF2P8AFFINEQB, which
 # Bochs 2.7 computes wrongly, and the heap is corrupted.
 #
@@ -31,14 +32,14 @@ die() { echo "boot.sh: $*" >&2; exit 125; }
 "$here/../install.sh" avx512 || exit 125
 mkdir -p "$cache"
 work=$(mktemp -d)
-# Bochs hears KILL alone, and script(1) takes it out of our process group.
+# Bochs ends by no other signal than KILL, and script(1) moves it to another process group.
 screen=
 trap '[ ! -e "$work/pid" ] || kill -KILL "$(cat "$work/pid")" 2>/dev/null || :; kill $screen 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The kernel is taken out of Debian's package; nothing is installed.
+# The kernel is extracted from Debian's package; nothing is installed.
 exec 9>"$cache/lock"
-flock 9 # another boot may be at it
+flock 9 # another boot.sh may be downloading
 if [ ! -e "$cache/vmlinuz" ]; then
 	package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: *//p' | head -n 1)
 	[ -n "$package" ] || die "apt knows no linux-image-cloud-amd64: run apt-get update"
@@ -97,11 +98,11 @@ panic: action=fatal
 error: action=ignore
 info: action=ignore
 END
-# Debian's Bochs has its debugger built in: continue, and end where it would ask.
+# Debian's Bochs is built with its debugger: these commands start the guest, and quit when the debugger prompts again.
 printf 'c\nquit\n' >"$work/debugger"
 : >"$work/serial"
 : >"$work/term"
-# The term display wants a terminal, which script(1) provides.
+# The term display needs a terminal, which script(1) provides.
 cat >"$work/emulator" <<END
 echo \$\$ >"$work/pid"
 exec bochs-bin -q -f "$work/bochsrc" -rc "$work/debugger"
@@ -109,8 +110,8 @@ END
 status=0
 TERM=xterm script -qec "timeout -s KILL $limit sh '$work/emulator'" /dev/null </dev/null >"$work/term" 2>&1 &
 emulator=$! tty=
-# It shows the guest's screen on yet another terminal. Somebody has to read that:
-# Bochs stops when the buffer of a terminal that nobody reads is full.
+# Bochs shows the guest's screen on another terminal, which cat reads: Bochs would
+# stop once that terminal's buffer was full.
 while kill -0 "$emulator" 2>/dev/null; do
 	tty=$(sed -n 's/.*connected to screen "\([^"]*\)".*/\1/p' "$work/term" | head -n 1)
 	[ -z "$tty" ] || break
@@ -123,7 +124,7 @@ fi
 wait "$emulator" || status=$?
 rm -f "$work/pid"
 
-# Bochs buffers the serial port, so its output is shown at the end.
+# Bochs buffers the output of the serial port, so it is shown at the end.
 mkdir -p "$tree/out"
 awk -v mark="@@$token" -v tree="$tree" -v work="$work" -v verbose="${BOCHS_VERBOSE:-}" '
 	$1 == mark {

@@ -29,7 +29,7 @@ def model_types():
 
 MODEL_TYPES = model_types()
 
-# What code that all models share asks for, with what it takes where there is none.
+# Fields that code shared by all models reads, with the value that it uses where config.json has none.
 SHARED = {
     "is_causal": True,  # masking_utils: False makes decoders bidirectional
     "sliding_window": None,  # masking_utils, cache_utils

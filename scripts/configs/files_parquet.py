@@ -487,14 +487,14 @@ def small(folder):
         db.register("t", other.drop_columns([f.name for f in other.schema if f.type == pa.float16() or f.type == pa.date64()]))
         for codec, version in (("snappy", "V1"), ("zstd", "V2"), ("lz4_raw", "V2")):
             db.sql(f"COPY t TO '{folder}/duckdb-{codec}-{version}.parquet' (FORMAT parquet, COMPRESSION {codec}, PARQUET_VERSION {version})")
-    # Long enough pages that a reader that loses some of LZ4 or of the runs of bits shows it.
+    # Pages long enough that a reader that mistakes LZ4 or runs of bits returns wrong values.
     n = 500
     wide = random.Random(0)
     letters = ["".join(wide.choice("abcdefghijklmnop") for _ in range(wide.randint(0, 12))) for _ in range(n)]
     runs = pa.table({"id": pa.array(range(n), pa.int64()), "yes": [i // 37 % 2 == 0 for i in range(n)], "text": letters})
     for codec, version in (("lz4", "1.0"), ("lz4", "2.0"), ("none", "2.0")):
         pq.write_table(runs, os.path.join(folder, f"runs-{codec}-{version[0]}.parquet"), compression=codec, data_page_version=version, use_dictionary=False, write_statistics=False)
-    # The codec LZ4 of old; types by ConvertedType alone.
+    # The old codec LZ4, and types that are given only as ConvertedType.
     old = pd.DataFrame({"text": [f"text {i * i * i % 977}" for i in range(120)], "id": range(120), "yes": [i % 7 < 3 for i in range(120)]})
     fastparquet.write(os.path.join(folder, "fastparquet-LZ4.parquet"), old, compression="LZ4", object_encoding={"text": "utf8"})
     for writer in ("pyarrow", "polars", "duckdb", "runs", "fastparquet"):

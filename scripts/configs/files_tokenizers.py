@@ -266,7 +266,7 @@ WRITTEN = [
 ]
 
 
-# What classes need of a vocabulary that is not theirs.
+# Fields that classes need to be built from a vocabulary that was not made for them.
 NEEDED = {"AlbertTokenizer": {"cls_token": "<pad>", "sep_token": "</s>"}, "CLIPTokenizer": {"unk_token": "<unk>"}, "FunnelTokenizer": {"unk_token": "[UNK]"}}
 
 

@@ -58,7 +58,7 @@ MORE = {
         "1_Pooling/config.json": {}, "2_Dense/config.json": SENTENCE, "3_LayerNorm/config.json": {"dimension": 32, "a_remark": "text"}, "4_Dense/config.json": SENTENCE,
         "config.json": {"sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid", "version": "6.2.0"}, "sbert_ce_default_activation_function": None, "num_labels": 1, "id2label": {"0": "LABEL_0"}, "problem_type": None},
     },
-    # Static vectors: what SentenceTransformer reads of them.
+    # The fields that SentenceTransformer reads for static vectors.
     "static": {
         "modules.json": {}, BERT: {}, WHOLE: {}, TOKENS: {}, "1_Normalize/config.json": {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding", "p": 2},
         "1_Dense/config.json": SENTENCE, "2_Normalize/config.json": {}, "config.json": {"max_length": 8, "normalize": True},

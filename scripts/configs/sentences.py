@@ -41,7 +41,7 @@ WORDS = "the committee translates the long letter without any help again and aga
 TEXTS = ["The quick brown Fox jumps over the lazy dog.", "", "Où est la bibliothèque ? [MASK] İstanbul <mask> <|endoftext|> ΑΣ", "Yes.", WORDS, WORDS * 2, WORDS * 6]
 QUERY = "What is the Capital of France?"
 
-# Fields that the files of a folder lack, with a value of the kind that they have; the further classes' are in sentence_bases.py.
+# Fields that the files of a folder lack, with a value of the right type; those of the further classes are in sentence_bases.py.
 MORE = {
     "modules.json": {}, "2_Normalize/config.json": {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding", "p": 2},
     "sentence_bert_config.json": {
@@ -65,7 +65,7 @@ MORE = {
         "add_prefix_space": False, "clean_up_tokenization_spaces": False, "tokenizer_class": "BertTokenizer", "a_remark": "text",
     },
 }
-# What a warning says where this library does not compute what sentence-transformers does.
+# The text of the warning that this library computes other vectors than sentence-transformers.
 SAID = "sentence-transformers makes a chat of each text"
 
 # Files of which only these fields are changed.

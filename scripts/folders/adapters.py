@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from folder import BUILD, Folder
 
-# Name: the model's folder, its class, what computes, and peft's configuration.
+# By name: the model's folder, the class that computes, and peft's configuration.
 ADAPTERS = {
     "llama-linear": ("llama", hf.LlamaForCausalLM, dict(r=3, target_modules="all-linear", lora_alpha=5, use_rslora=True, task_type="CAUSAL_LM")),
     "llama-patterns": ("llama", hf.LlamaForCausalLM, dict(

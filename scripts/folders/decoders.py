@@ -28,7 +28,7 @@ def logits(m, ids):
 
 def outputs(m):
     ids, mask = BATCH
-    # Row by row: right of the padding is nothing that could change a result.
+    # Each row is computed by itself, without its padding: this is on the right, where it cannot change a decoder's results.
     rows = [logits(m, ids[i:i + 1, :int(n)]) for i, n in enumerate(mask.sum(1))]
     return {"logits": torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)}
 

@@ -32,7 +32,7 @@ DELTA = SMALL | dict(num_hidden_layers=4, num_attention_heads=4, num_key_value_h
 DELTA_SCALE = [("linear_attn.norm", 5)]
 SMALL_IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
 
-# Name: the class, the fields of config.json, and by what the weights of embeddings are multiplied.
+# By name: the class, the fields of config.json, and the factor that the weights of embeddings are multiplied by.
 ENCODERS = {
     "bert": (hf.BertForSequenceClassification, LEARNED, 1e-6),
     "electra": (hf.ElectraForMaskedLM, LEARNED, 1e-6),

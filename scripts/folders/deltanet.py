@@ -57,7 +57,7 @@ def _(out, name):
     decoder(out, name, hf.Qwen3NextForCausalLM(c), hf.Qwen3NextForCausalLM, seed=4140, **HOW)
 
 
-# What llama.cpp's converter makes of the tensors of gated DeltaNets.
+# llama.cpp's converter changes the tensors of gated DeltaNets; the functions below do the same.
 
 
 def alternate(x, c, axis, width):

@@ -166,7 +166,7 @@ def mamba(w, c):
     w.add_ssm_time_step_rank(c["mamba_n_heads"])
 
 
-# By the ends of names: those of llama.cpp.
+# llama.cpp's names of tensors, by the ends of transformers' names.
 MAMBA = {"mamba.dt_bias": "ssm_dt.bias", "mamba.A_log": "ssm_a", "mamba.D": "ssm_d"}
 
 

@@ -21,7 +21,7 @@ ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAM
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "olmo3": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "ministral3": gguf.MODEL_ARCH.MISTRAL3, "ernie4_5": gguf.MODEL_ARCH.ERNIE4_5, "exaone4": gguf.MODEL_ARCH.EXAONE4, "hunyuan_v1_dense": gguf.MODEL_ARCH.HUNYUAN_DENSE, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
                  "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "granitemoehybrid": gguf.MODEL_ARCH.GRANITE_HYBRID, "falcon_h1": gguf.MODEL_ARCH.FALCON_H1, "lfm2": gguf.MODEL_ARCH.LFM2, "qwen3_5_text": gguf.MODEL_ARCH.QWEN35, "qwen3_5_moe_text": gguf.MODEL_ARCH.QWEN35MOE, "qwen3_next": gguf.MODEL_ARCH.QWEN3NEXT, "lfm2_moe": gguf.MODEL_ARCH.LFM2MOE, "gemma3n_text": gguf.MODEL_ARCH.GEMMA3N, "gemma4_text": gguf.MODEL_ARCH.GEMMA4,
                  "deepseek_v3": gguf.MODEL_ARCH.DEEPSEEK2, "mamba2": gguf.MODEL_ARCH.MAMBA2, "nemotron_h": gguf.MODEL_ARCH.NEMOTRON_H, "granite_swa": gguf.MODEL_ARCH.GRANITE}  # which the package does not know
-# Tensors whose names lead nowhere in the gguf package, after those of their layer.
+# Tensors that the gguf package finds no name for: their names within a layer, and the names in the file.
 RENAMED = {"altup.correct_output_scale": "altup_correct_scale.weight", "layer_scalar": "layer_output_scale.weight", "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight"}
 NEIGHBOURS = ("llama", "mistral", "ministral3", "mixtral", "smollm3", "granite", "granitemoe", "granitemoehybrid", "granite_swa")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3, gguf.MODEL_ARCH.GEMMA_EMBEDDING)  # norms of 1+w
@@ -474,7 +474,7 @@ GGUF = {
     "gguf-qwen3": lambda: (decoders.llama(hf.Qwen3Config, head_dim=16, tie_word_embeddings=True, **SIZES), hf.Qwen3ForCausalLM, SMALL, {}),
     "gguf-gemma2": lambda: (decoders.gemma(hf.Gemma2Config, query_pre_attn_scalar=16, attn_logit_softcapping=2.0, final_logit_softcapping=2.0, intermediate_size=64), hf.Gemma2ForCausalLM, SMALL, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
     "gguf-gemma": lambda: (decoders.llama(hf.GemmaConfig, num_key_value_heads=1, head_dim=16, hidden_activation="gelu_pytorch_tanh", **SIZES), hf.GemmaForCausalLM, {"q5_0": [TYPES.Q5_0]}, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
-    # Seven layers: every sixth sees all.
+    # Seven layers, so that there is a sixth: every sixth layer attends to all tokens.
     "gguf-gemma3": lambda: (decoders.gemma(hf.Gemma3TextConfig, query_pre_attn_scalar=16, intermediate_size=64, num_hidden_layers=7, layer_types=["sliding_attention"] * 5 + ["full_attention", "sliding_attention"],
                                            rope_parameters={"full_attention": decoders.rope("linear", 1000000.0, factor=8.0), "sliding_attention": decoders.rope("default")}), hf.Gemma3ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
     "gguf-phi3": lambda: (decoders.llama(hf.Phi3Config, pad_token_id=0, original_max_position_embeddings=16, max_position_embeddings=64, partial_rotary_factor=0.75,

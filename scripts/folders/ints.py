@@ -6,7 +6,7 @@ import transformers as hf
 from decoders import decoder, llama, old_rope
 from folder import folder
 
-# The bits, columns of a group (0: all), and whether there are zeros.
+# By name of a folder: the bits of an integer, the columns of a group (0: all), and True if each group has its own zero point.
 KINDS = {
     "llama-ints-awq": (4, 16, True), "llama-ints-gptq": (4, 32, False), "llama-ints-gptq-order": (8, 16, True), "llama-ints-gptq-two": (2, 0, True),
     "llama-ints-awq-blocks": (4, 32, True), "llama-ints-gptq-minima": (4, 32, True),
@@ -43,7 +43,7 @@ def integers(w, kind):
             scale = (scale.view(torch.int32) + (1 << 17) & -(1 << 18)).view(torch.float32)
         scale = scale.bfloat16().float() if "packed" in kind or "bytes" in kind else scale.half().float()
         scales.append(scale)
-        # GPTQ cannot write 0: it stores one less.
+        # GPTQ stores one less than the zero point, so that it cannot store 0.
         zeros.append((-low / scale).round().clamp(1, most) if free else torch.full_like(scale, (most + 1) // 2))
     scales, zeros = torch.stack(scales, 1), torch.stack(zeros, 1)
     q = (w / scales[:, order] + zeros[:, order]).round().clamp(0, most)

@@ -23,7 +23,7 @@ def texts(pad, end=None, rows=None):
     return ids[:rows]
 
 
-# Name: the class, its configuration, the padding token, and fields of config.json that are changed.
+# By name of a folder: the class, its configuration, the padding token, and the fields of config.json that are changed.
 CLASSIFIERS = {
     "llama-classify-pads": (hf.LlamaForSequenceClassification, dict(SMALL, pad_token_id=7), 7, {}),
     "gpt2-classify-pads": (hf.GPT2ForSequenceClassification, dict(vocab_size=VOCAB, n_embd=16, n_layer=1, n_head=2, n_positions=20, pad_token_id=7), 7, {}),

@@ -1,6 +1,6 @@
 #!/bin/bash
-# pictures.sh: makes the pictures of the documents, doc/images, by real runs with the tiny models: a chat in a
-# terminal, which script(1) records, and the server's page in headless Chromium, where npm is.
+# pictures.sh: makes the pictures of the documents, in doc/images, from real runs with the tiny models: a chat in a
+# terminal, recorded by script(1), and the server's page in headless Chromium if npm is installed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$PWD/doc/images

@@ -43,9 +43,9 @@ def digits(row):
     return "".join(f"{b:08b}" for b in row)
 
 
-# Each class is a database. kinds names the types of vectors that it has, and metrics its names of metrics; the first metric is the one for
-# the nearest neighbours of normalised vectors. exact is false where an approximate index answers. load takes the file that bulk wrote in
-# the format of reads, add takes rows of numpy (bits are packed), and search returns numbers of rows with their distances or scores.
+# Each class is a database. kinds contains its name for each type of vectors that it stores, and metrics its names of metrics; the first metric is the one for
+# the nearest neighbours of normalised vectors. exact is False where an approximate index answers. load reads the file that bulk wrote in
+# the format of reads, add inserts rows of numpy (bits are packed), and search returns numbers of rows with their distances or scores.
 
 
 class SQLiteVec:

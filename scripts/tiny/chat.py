@@ -22,7 +22,7 @@ HELLO = ["Hello!", "Hi!", "Good morning!", "Hello.", "Hi", "Hey!", "Good evening
 HELP = "I know capitals, sums, opposites, colours, animals and days."
 SYSTEMS = ["You are a helpful assistant.", "You are a pirate."]
 
-# In the manner of ChatML, in words of one token each.
+# A format like ChatML, in which each word is one token.
 TEMPLATE = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}"
             "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 

@@ -18,7 +18,7 @@ SLOTS = {"prize": "a free phone|a luxury cruise|one million dollars|a new car|a 
          "goods": "pills|watches|handbags|medication|followers|crypto coins|diet pills".split("|"), "money": "500 dollars|1000 euros|$ 5000|big money|thousands of dollars|cash".split("|"), "percent": "50 %|70 %|90 %".split("|"),
          "when": "tomorrow|on friday|tonight|on monday morning|next week|at six|after lunch|on sunday".split("|"), "minutes": "ten minutes|a bit|half an hour|five minutes".split("|"),
          "paper": "report|draft|minutes|slides|invoice|contract|letter".split("|"), "thing": "the weekend|your visit|the present|the book|the trip|the dinner|your help".split("|"), "food": "bread|milk|some apples|cheese and eggs|pancakes|coffee".split("|")}
-# Never in training.
+# These texts are not in the training data.
 TRIED = {"spam": ["Congratulations! You won a luxury car, click this link now!", "Cheap pills and watches, 90% off today only", "Reply immediately and we send you a loan of 5000 dollars", "Verify your password here to claim the cash prize"],
          "ham": ["Can you buy bread and milk after lunch?", "The slides look good, see you on Monday.", "Sorry, the bus is late, I will be there at six.", "Thank you for the dinner, the children were happy."]}
 

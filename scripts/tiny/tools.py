@@ -11,8 +11,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from chat import CAPITALS, HELLO
 from common import Folder, begin, pad, train
 
-# After ChatML and Hermes. Of a tool the model sees the name and the parameters that are required, or all where the
-# schema requires none: a model this small would not read descriptions.
+# A format like those of ChatML and Hermes. It shows the model a tool's name and its required parameters, or all parameters
+# where the schema requires none: a model this small would not understand descriptions.
 TEMPLATE = """{%- set system = messages[0]['content'] + '\\n' if messages[0]['role'] == 'system' else '' %}
 {%- if system or tools %}{{ '<|im_start|>system\\n' + system }}
 {%- for t in tools or [] %}{% set f = t['function'] or t %}{% set p = f['parameters'] or {} %}{{ f['name'] + '(' + (p['required'] or p['properties'] or []) | join(', ') + ')\\n' }}{% endfor %}
