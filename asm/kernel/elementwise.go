@@ -9,8 +9,8 @@ type Unary struct {
 	prepare func(m vec.Machine) func(x vec.V) vec.V
 }
 
-// unary is for functions of a few instructions, and polynomial for functions whose instructions
-// wait for one another.
+// unary makes functions of a few instructions, and polynomial functions whose instructions wait for
+// one another.
 func unary(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{4, prepare} }
 
 func polynomial(prepare func(m vec.Machine) func(x vec.V) vec.V) Unary { return Unary{0, prepare} }
@@ -33,7 +33,7 @@ var Identity = unary(func(vec.Machine) func(vec.V) vec.V {
 	return func(x vec.V) vec.V { return x }
 })
 
-// ReLU is max(x, 0); NaN and -0 are kept.
+// ReLU computes max(x, 0); NaN and -0 are kept.
 var ReLU = unary(func(m vec.Machine) func(vec.V) vec.V {
 	zero := m.Zero()
 	return func(x vec.V) vec.V { return m.Least(zero, x) }
@@ -51,13 +51,13 @@ func binary(f func(m vec.Machine, a, b vec.V) vec.V) func(vec.Machine) {
 	}
 }
 
-// Add and Mul are the sum and the product, elementwise.
+// Add and Mul compute elementwise sums and products.
 var (
 	Add = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Add(a, b) })
 	Mul = binary(func(m vec.Machine, a, b vec.V) vec.V { return m.Mul(a, b) })
 )
 
-// ScaleVec is alpha*x.
+// ScaleVec computes alpha*x.
 func ScaleVec(m vec.Machine) {
 	dst, x, n, alpha := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("alpha")
 	vec.Each(m, n, m.Tail(n), 4, []vec.Ptr{dst, x}, func(s vec.Span) {
@@ -67,7 +67,7 @@ func ScaleVec(m vec.Machine) {
 	})
 }
 
-// SubSubVec is (x-a)-b.
+// SubSubVec computes (x-a)-b.
 func SubSubVec(m vec.Machine) {
 	dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("x")
 	a, b := m.FloatParam("a"), m.FloatParam("b")
@@ -78,7 +78,7 @@ func SubSubVec(m vec.Machine) {
 	})
 }
 
-// AXPYVec is y += alpha*x.
+// AXPYVec computes y += alpha*x.
 func AXPYVec(m vec.Machine) {
 	y, x, n, alpha := m.SlicePtr("y"), m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("alpha")
 	vec.Each(m, n, m.Tail(n), 4, []vec.Ptr{y, x}, func(s vec.Span) {

@@ -57,7 +57,7 @@ var (
 	eighthBias = c32(approx.RoundBias / 8)
 )
 
-// Exp is exp(x) over the whole range, denormal results included.
+// Exp computes exp(x) over the whole range, including denormal results.
 var Exp = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(approx.ExpMin)), m.Splat(c32(approx.ExpMax))
 	bias, log2e := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.Log2E))
@@ -83,14 +83,14 @@ func logistic(m vec.Machine) func(x vec.V) vec.V {
 // sigmoidReach is 128*ln(2). Above it e^-x cannot be scaled.
 const sigmoidReach = 88.7228394
 
-// Sigmoid is 1/(1+e^-x).
+// Sigmoid computes 1/(1+e^-x).
 var Sigmoid = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
 	logistic, num := logistic(m), m.Splat(one)
 	return func(x vec.V) vec.V { return m.Div(num, logistic(clamp(m, x, lo, hi))) }
 })
 
-// SiLU is x/(1+e^-x). The numerator is clamped below: the limit at -Inf is -0.
+// SiLU computes x/(1+e^-x). The numerator is clamped from below, because the limit at -Inf is -0.
 var SiLU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-sigmoidReach)), m.Splat(f32(sigmoidReach-1))
 	logistic := logistic(m)
@@ -100,10 +100,10 @@ var SiLU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// geluTanhReach is the x at which the exponent of GELUTanh is 128, to 1/64.
+// geluTanhReach is the x, rounded to 1/64, at which the exponent of GELUTanh is 128.
 const geluTanhReach = 10.061
 
-// GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
+// GELUTanh computes x/(1+e^-2u), where u = sqrt(2/pi)*(x + 0.044715*x^3).
 var GELUTanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-geluTanhReach)), m.Splat(f32(10))
 	pow2 := m.Pow2Steps(approx.Exp2Eighths)
@@ -118,7 +118,7 @@ var GELUTanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// Tanh is E/(E+2), E = 2^n*(2^f-1) + (2^n-1).
+// Tanh computes E/(E+2), where E = 2^n*(2^f-1) + (2^n-1).
 var Tanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.TanhClamp)), m.Splat(c32(approx.TanhClamp))
 	bias, scale := m.Splat(pow2Bias), m.Splat(c32(2*approx.Log2E))
@@ -132,8 +132,8 @@ var Tanh = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), where c is x clamped to where Phi is 0 or 1. The
-// factor x is clamped only below: the limit at -Inf is -0.
+// GELU computes x*Phi(x) with Phi = 1/2 + c*P(c^2-centre), where c is x clamped to the points from
+// which Phi is 0 or 1. The factor x is clamped only from below, because the limit at -Inf is -0.
 var GELU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
 	zero := m.Zero()
@@ -145,8 +145,8 @@ var GELU = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	}
 })
 
-// Erf is c*Q(c^2-centre), where c is x clamped to where erf is -1 or 1. The second clamp is for the
-// product, which may exceed 1 in the last bit.
+// Erf computes c*Q(c^2-centre), where c is x clamped to the points from which erf is -1 or 1. The
+// second clamp is for the product, which may exceed 1 in the last bit.
 var Erf = polynomial(func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(-approx.ErfClamp)), m.Splat(c32(approx.ErfClamp))
 	minus, plus := m.Splat(f32(-1)), m.Splat(one)

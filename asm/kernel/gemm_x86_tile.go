@@ -13,7 +13,7 @@ import (
 // The tiles of float32 products on x86. A tile of h rows and some vectors of columns stays in
 // registers while k passes:
 //
-//	for each row i of the tile:                      the first ladder, which all heights climb
+//	for each row i of the tile:                      the first ladder, which all heights share
 //	    acc[i] = 0
 //	for p := range k:                                the loop, one for each height
 //	    b = row p of B
@@ -79,7 +79,7 @@ type x86Tile struct {
 	// step of k.
 	fetch, pace reg.GPVirtual
 	left        reg.GPVirtual // pieces to fetch, if all operands are near
-	// While the ladders are climbed: the next row of C, of its second panel, and the distance to
+	// During the ladders: the next row of C, of its second panel, and the distance to
 	// the row after it.
 	to, second, ldc reg.GPVirtual
 
@@ -152,8 +152,8 @@ func (t *x86Tile) begin(h vec.Int) {
 	}
 }
 
-// beginRow is a rung of the first ladder. C is needed when k is through: its row is fetched into
-// the second level, because in the first level it could push out A's.
+// beginRow emits a row's part of the first ladder. C is needed after the loop over k: its row is
+// fetched into the second level, because in the first level it could evict rows of A.
 func (t *x86Tile) beginRow(i int) {
 	t.a.Begin()
 	for _, v := range t.acc[i] {
@@ -186,8 +186,8 @@ func (t *x86Tile) loops(h int, label func(what string) string) {
 	t.x.Label(label("summed_"))
 }
 
-// undefineFrom lets the sums of rows from h on hold anything: the second ladder has instructions
-// for them.
+// undefineFrom makes the sums of rows from h on arbitrary: the second ladder has instructions that
+// read them.
 func (t *x86Tile) undefineFrom(h int) {
 	for _, row := range t.acc[h:] {
 		for _, v := range row {

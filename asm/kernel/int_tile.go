@@ -207,7 +207,7 @@ func (t *intTile) zeros(h, vectors int) (sums [][]vec.V) {
 	return sums
 }
 
-// addZeros adds a row to sums.
+// addZeros appends a row of zero vectors to sums.
 func (t *intTile) addZeros(sums [][]vec.V, vectors int) [][]vec.V {
 	var row []vec.V
 	for range vectors {
@@ -216,7 +216,7 @@ func (t *intTile) addZeros(sums [][]vec.V, vectors int) [][]vec.V {
 	return append(sums, row)
 }
 
-// undefine lets sums hold anything.
+// undefine makes the values of sums arbitrary.
 func (t *intTile) undefine(sums [][]vec.V) {
 	for _, row := range sums {
 		t.Undefine(row...)

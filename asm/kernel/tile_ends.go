@@ -69,7 +69,7 @@ func (t *tileProduct) nextEnds() {
 	t.end.starts.Add(4 * 2 * tileRows)
 }
 
-// pend lets the rows of a block wait, whose sums are stored.
+// pend records the rows of a block whose sums are stored, to be ended later.
 func (t *tileProduct) pend(columns int) {
 	e := &t.end
 	t.put(t.get(t.shaped), e.left)
@@ -83,13 +83,13 @@ func (t *tileProduct) pend(columns int) {
 	}
 }
 
-// lastEnds ends all rows that wait.
+// lastEnds ends all rows that are not ended yet.
 func (t *tileProduct) lastEnds() {
 	t.put(t.Number(2*tileRows).Reg, t.end.most)
 	t.someEnds("_last")
 }
 
-// someEnds ends as many rows as a step of k does, or all that wait.
+// someEnds ends a step's number of rows, or all that are not ended yet if they are fewer.
 func (t *tileProduct) someEnds(name string) {
 	e := &t.end
 	t.CMPQ(e.left, operand.I8(0))

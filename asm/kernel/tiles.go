@@ -51,7 +51,7 @@ var (
 	BFloat16Tiles = multiplyTiles(tileKind{2, vec.Tiles.DotBFloat16Tile, false})
 )
 
-// tileProduct is the kernel for elements of one kind, with what stays in the frame.
+// tileProduct is the kernel for elements of one kind, with its variables in the frame.
 type tileProduct struct {
 	*x86.Machine
 	tileKind

@@ -50,7 +50,7 @@ func WordDigits(m vec.Machine) {
 	})(m)
 }
 
-// wordProduct is the kernel, with what stays in the frame.
+// wordProduct is the kernel, with its variables in the frame.
 type wordProduct struct {
 	tileProduct
 	weights         operand.Mem // of the columns

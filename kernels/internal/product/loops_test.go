@@ -76,7 +76,7 @@ func TestNextRowsWithoutGaps(t *testing.T) {
 	}
 }
 
-// TestNextInPlace follows the tiles that fetch the next panel of a B in place: each row once.
+// TestNextInPlace: the tiles of a panel of B in place fetch each row of the next panel once.
 func TestNextInPlace(t *testing.T) {
 	const mr, nr, k, ld = 6, 16, 64, 100
 	size := tune.Used.Gemm

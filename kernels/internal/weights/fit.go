@@ -199,8 +199,9 @@ func (g *fitGroup) extreme() float32 {
 	return g.most
 }
 
-// fit returns the best scale for integers from low to high. Trials map the largest magnitude to the
-// numbers of a sweep on the side of low.
+// fit returns the best scale for integers from low to high. Each trial maps the number of the
+// largest magnitude, or in a weighed group also that of the largest weighted square, to minus a
+// number of to, so that it has the sign of low.
 func (s *search) fit(g *fitGroup, low, high float32, to *sweep) float64 {
 	extreme := g.extreme()
 	if extreme == 0 {
@@ -231,7 +232,7 @@ func (s *search) fit(g *fitGroup, low, high float32, to *sweep) float64 {
 	return float64(best) / float64(of)
 }
 
-// sweep adds trials. Their inverses are by times the numbers of a sweep.
+// sweep adds a trial for each number of to, with the number times by as the inverse of its scale.
 func (s *search) sweep(by float64, to *sweep) {
 	scale, offset := s.scale[s.n:][:fitTrials], s.offset[s.n:][:fitTrials]
 	for i, v := range to {
