@@ -18,7 +18,7 @@ func TestRecords(t *testing.T) {
 		k    Kernel
 	}{
 		{"neither writes", Kernel{Params: []Param{in("x", "1", "n", ""), n}}},
-		{"no parameter and no slice tells the size m", Kernel{Params: []Param{out("x", "m", "n", ""), n}}},
+		{"no parameter and no slice has the size m", Kernel{Params: []Param{out("x", "m", "n", ""), n}}},
 		{"no parameter ldx", Kernel{Params: []Param{out("x", "n", "n", "ldx"), n}}},
 		{"ldy is the stride of no operand", Kernel{Params: []Param{out("x", "n", "n", ""), n, Stride("ldy")}}},
 		{"no parameter beta", Kernel{Params: []Param{accumulator("x", "n", "n", ""), n}}},

@@ -17,7 +17,7 @@ func TestCheck(t *testing.T) {
 		spoil func(*Tier)
 	}{
 		{"must be given", func(t *Tier) { t.GOARCH = "" }},
-		{"do not go together", func(t *Tier) { t.Gemm.NR++ }},
+		{"does not fit the tile", func(t *Tier) { t.Gemm.NR++ }},
 		{"no registers", func(t *Tier) { t.Vectors = nil }},
 		{"does not ask the system", func(t *Tier) { t.State = XCR0Tiles }}, // a state that only features ask for
 		{"has no rows", func(t *Tier) { t.Integers.Rows = 0 }},
