@@ -1,6 +1,6 @@
 #!/bin/bash
 # tag.sh VERSION: tag this commit as a release: the root, then every published module after those that it requires. Then the
-# command is installed from nothing but the tags, as a user would install it. If a step fails, the tags are deleted.
+# command is installed from only the tags, as a user would install it. If a step fails, the tags are deleted.
 #
 # A module's tag is on a commit whose go.sum has the sums of the modules of this tree that it requires: a build of the module
 # by itself needs them. These commits are on no branch, since the branch continues with changes that no tag has yet. Tags are signed where
