@@ -51,6 +51,18 @@ type Predictor = block.Predictor
 // takes a Memory or none.
 type MemoryReader interface{ AttendsToMemory() bool }
 
+// A CrossWeigher is a [LanguageModel] that attends to a [Memory] and says where, for times of what
+// was said.
+type CrossWeigher interface {
+	// CrossWeights returns the weights with which heads of cross-attention attend to the memory of
+	// one sequence, at each of the tokens that are its text: [heads, tokens, rows of memory]. A
+	// head that the model does not have is an error that matches fault.ErrConfig.
+	CrossWeights(ws *Workspace, heads []CrossHead, tokens []int, memory *Memory) ([]float32, error)
+}
+
+// A CrossHead is a head of the cross-attention of a layer.
+type CrossHead = block.CrossHead
+
 // A HistoryRewriter is a [LanguageModel] whose keys and values of earlier tokens may change with
 // the length of the sequence, so that the first rows of a history are not those of a shorter text.
 type HistoryRewriter interface{ RewritesHistory() bool }

@@ -5,10 +5,12 @@ import (
 	"mime/multipart"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/audio"
 )
@@ -153,15 +155,19 @@ func TestTranscriptionTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const granularity = "timestamp_granularities[]"
-	h := started(t, Options{}, "transcribe-times", "characters")
-	for name, words := range map[string]bool{"transcribe-times": false, "characters": true} {
-		p, err := text.OpenTranscriber(testdata+name, text.Options{})
+	wordless := filepath.Join(t.TempDir(), "wordless") // a Whisper that has times of segments only
+	config := tftest.Must(os.ReadFile(testdata + "transcribe-times/generation_config.json"))(t)
+	tftest.NoError(t, os.CopyFS(wordless, os.DirFS(testdata+"transcribe-times")))
+	tftest.NoError(t, os.WriteFile(filepath.Join(wordless, "generation_config.json"), bytes.Replace(config, []byte("alignment_heads"), []byte("alignment_heads_"), 1), 0o666))
+	h := startedAs(t, Options{}, Model{Dir: testdata + "transcribe-times"}, Model{Dir: testdata + "characters"}, Model{Dir: wordless})
+	for name, dir := range map[string]string{"transcribe-times": testdata + "transcribe-times", "characters": testdata + "characters", "wordless": wordless} {
+		p, err := text.OpenTranscriber(dir, text.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var o text.TranscribeOptions
 		fields := []string{"model", name}
-		if !words {
+		if name != "characters" {
 			o.Language = "en"
 			fields = append(fields, "language", "en")
 		}
@@ -200,12 +206,16 @@ func TestTranscriptionTimes(t *testing.T) {
 		if len(got.Segments) != len(want) || got.Words != nil || got.Duration != float64(len(samples))/16000 || strings.ReplaceAll(got.Text, " ", "") != strings.ReplaceAll(said.String(), " ", "") {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if words {
+		if p.HasWords() {
+			words, _, err := p.Words(t.Context(), samples, o)
+			if err != nil || len(words) < 2 {
+				t.Fatal(words, err)
+			}
 			got := decode[verbose](t, ask("response_format", "verbose_json", granularity, "word"))
-			if len(got.Words) != len(want) || got.Segments != nil || got.Words[1].Word != want[1].Text || got.Words[1].Start != want[1].Start {
+			if len(got.Words) != len(words) || got.Segments != nil || got.Words[1].Word != strings.TrimSpace(words[1].Text) || got.Words[1].Start != words[1].Start {
 				t.Errorf("%s: %+v", name, got)
 			}
-			if got := decode[verbose](t, ask("response_format", "verbose_json", granularity, "word", granularity, "segment")); len(got.Words) != len(want) || len(got.Segments) != len(want) {
+			if got := decode[verbose](t, ask("response_format", "verbose_json", granularity, "word", granularity, "segment")); len(got.Words) != len(words) || len(got.Segments) != len(want) {
 				t.Errorf("%s: %+v", name, got)
 			}
 		} else if status, answer := transcription(t, h, sound, "model", name, "response_format", "verbose_json", granularity, "word"); status != 400 || !strings.Contains(answer, "not of words") {

@@ -106,7 +106,11 @@ func (d *decoder) search(ctx context.Context, memory *models.Memory, prompt []in
 				return
 			}
 		}
-		yield(generation.Next{Choice: generation.Choice{Token: -1}, Finish: generation.FinishStop}, nil)
+		finish := generation.FinishStop
+		if !found[0].Stopped {
+			finish = generation.FinishLength
+		}
+		yield(generation.Next{Choice: generation.Choice{Token: -1}, Finish: finish}, nil)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
@@ -31,31 +32,57 @@ type Segment struct {
 // as with output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe]
 // describes. Moonshine tells no times: an error that matches fault.ErrInput.
 func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
-	if len(samples) == 0 {
-		return nil, check.Errorf(fault.ErrInput, "no samples")
-	}
 	if t.script != nil {
-		heard, err := t.hear(ctx, samples, opts, nil)
-		if err != nil {
-			return nil, err
-		}
-		return segments(t.script.Words(heard)), nil
-	}
-	if _, ok := t.stretches.(speech.Spectrograms); !ok {
-		return nil, check.Errorf(fault.ErrInput, "the model does not say when it heard something")
+		words, _, err := t.Words(ctx, samples, opts)
+		return words, err
 	}
 	l, err := t.listener(samples, opts)
 	if err != nil {
 		return nil, err
 	}
-	var all []Segment
-	for p, err := range l.parts(ctx) {
+	return l.segments(ctx)
+}
+
+// Words returns the words of mono samples at 16 kHz with their times, and the segments that
+// [Transcriber.Segments] returns. Of Whisper the words are those of transformers' pipeline with
+// return_timestamps="word": a word is said where the attention of the decoder, in the heads that
+// alignment_heads of generation_config.json has, is on its way through the sound. That takes a pass
+// of the decoder more for each 30 seconds. Words begin with their space. In Chinese, Cantonese,
+// Japanese, Thai, Lao and Burmese each character is a word. Of wav2vec 2.0 and Parakeet words and
+// segments are the same. A model without times of words is an error that matches fault.ErrInput:
+// see [Transcriber.HasWords].
+func (t *Transcriber) Words(ctx context.Context, samples []float32, opts TranscribeOptions) (words, parts []Segment, err error) {
+	switch {
+	case len(samples) == 0:
+		return nil, nil, check.Errorf(fault.ErrInput, "no samples")
+	case !t.HasWords():
+		return nil, nil, check.Errorf(fault.ErrInput, "the model does not say when it heard each word")
+	case t.script != nil:
+		heard, err := t.hear(ctx, samples, opts, nil)
 		if err != nil {
-			return all, err
+			return nil, nil, err
 		}
-		all = append(all, Segment{p.Start, p.End, l.said(p.Tokens)})
+		words = segments(t.script.Words(heard))
+		return words, words, nil
 	}
-	return all, nil
+	l, err := t.listener(samples, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.reader = &speech.WordReader{First: l.first, End: t.model.Config.EOSTokens[0], Special: t.specials(), Decode: func(ids []int) string { return t.tokenizer.Decode(ids, false) }}
+	if parts, err = l.segments(ctx); err != nil {
+		return nil, parts, err
+	}
+	return segments(l.reader.Words()), parts, nil
+}
+
+// specials returns what reports whether a token is a special one.
+func (t *Transcriber) specials() func(token int) bool {
+	special := map[int]bool{}
+	for _, a := range t.tokenizer.AddedTokens() {
+		special[int(a.ID)] = a.Special
+	}
+	return func(token int) bool { return special[token] }
 }
 
 // segments converts segments of package speech.
@@ -69,7 +96,7 @@ func segments(all []speech.Segment) []Segment {
 
 // HasTimes reports whether the model says when something was said, which Segments needs.
 func (t *Transcriber) HasTimes() bool {
-	if t.HasWords() {
+	if t.script != nil {
 		return true
 	}
 	if _, ok := t.stretches.(speech.Spectrograms); !ok {
@@ -79,8 +106,23 @@ func (t *Transcriber) HasTimes() bool {
 	return err == nil && t.model.LM.Vocab() > notimes+1 && len(t.model.Config.EOSTokens) > 0
 }
 
-// HasWords reports whether the model tells so for each word: then each of Segments is a word.
-func (t *Transcriber) HasWords() bool { return t.script != nil }
+// HasWords reports whether the model says when it heard each word, which Words needs: wav2vec 2.0,
+// Parakeet, and a Whisper whose generation_config.json has alignment_heads.
+func (t *Transcriber) HasWords() bool {
+	return t.script != nil || t.HasTimes() && len(t.settings.Alignment) > 0
+}
+
+// JoinSegments returns the text of segments, or of words, of the model.
+func (t *Transcriber) JoinSegments(all []Segment) string {
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = s.Text
+	}
+	if t.script != nil {
+		return strings.Join(texts, " ")
+	}
+	return strings.Join(texts, "") // they begin with their spaces
+}
 
 // encode runs the encoder on features, [features, frames].
 func (t *Transcriber) encode(ctx context.Context, features []float32, frames int) (*models.Memory, error) {
@@ -100,16 +142,27 @@ type listener struct {
 	features []float32 // [bins, frames]
 	frames   int
 	window   int // frames that the model hears at once
+	sound    int // frames without silence after the end
 
 	begin  []int // what the model is told about each window
 	heard  []int // the tokens of all parts, if windows continue these
 	length int   // max_length, which grows from window to window
 	first  int   // the token of 0 seconds
 	next   generation.Next
+
+	memory *models.Memory     // of the window
+	told   []int              // what the model was told about the window
+	reader *speech.WordReader // takes what is heard; nil: words are not asked for
 }
 
 // listener readies samples for being heard with times.
 func (t *Transcriber) listener(samples []float32, opts TranscribeOptions) (*listener, error) {
+	if len(samples) == 0 {
+		return nil, check.Errorf(fault.ErrInput, "no samples")
+	}
+	if _, ok := t.stretches.(speech.Spectrograms); !ok {
+		return nil, check.Errorf(fault.ErrInput, "the model does not say when it heard something")
+	}
 	if !t.HasTimes() {
 		return nil, folder.Errorf("the model has no timestamps")
 	}
@@ -119,7 +172,21 @@ func (t *Transcriber) listener(samples []float32, opts TranscribeOptions) (*list
 	}
 	s := t.stretches.(speech.Spectrograms)
 	features, frames, err := s.Features(samples)
-	return &listener{t: t, opts: opts, features: features, frames: frames, window: s.Frames(), length: settings.Or(t.settings.MaxLength, 0), first: notimes + 1}, err
+	return &listener{
+		t: t, opts: opts, features: features, frames: frames, window: s.Frames(), sound: s.Sound(len(samples)),
+		length: settings.Or(t.settings.MaxLength, 0), first: notimes + 1,
+	}, err
+}
+
+// segments returns the parts of the sound with their texts.
+func (l *listener) segments(ctx context.Context) (all []Segment, err error) {
+	for p, err := range l.parts(ctx) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Segment{p.Start, p.End, l.said(p.Tokens)})
+	}
+	return all, nil
 }
 
 // parts yields the parts of the sound, as soon as they are certain. Afterwards next has the reason
@@ -153,6 +220,12 @@ func (l *listener) parts(ctx context.Context) iter.Seq2[speech.Part, error] {
 				}
 			}
 			p, ok, moved := splitter.End()
+			if l.reader != nil {
+				if err := l.read(ctx, at, &splitter); err != nil {
+					yield(speech.Part{}, err)
+					return
+				}
+			}
 			if ok && !say(p) {
 				return
 			}
@@ -178,6 +251,7 @@ func (l *listener) tokens(ctx context.Context, from, frames int) iter.Seq2[gener
 			return
 		}
 		prompt := l.prompt()
+		l.memory, l.told = memory, prompt
 		o := GenerateOptions{MaxTokens: t.most(len(prompt), l.opts.MaxTokens, &l.length), Beams: t.beams(l.opts)}
 		if err := o.check(); err != nil {
 			yield(generation.Next{}, err)
@@ -192,6 +266,45 @@ func (l *listener) tokens(ctx context.Context, from, frames int) iter.Seq2[gener
 		rules.Then = times.Hide
 		t.decode(ctx, source{memory: memory}, prompt, rules, o)(yield)
 	}
+}
+
+// read hands the tokens that count of a window to the reader of words, with their times. The window
+// begins at a frame.
+func (l *listener) read(ctx context.Context, from int, window *speech.Splitter) error {
+	t, s := l.t, l.t.settings
+	all, count := window.Heard()
+	weighed := all // the last token before the limit was not read by the model
+	if l.next.Finish == generation.FinishLength && len(all) > 0 {
+		weighed = all[:len(all)-1]
+	}
+	heads := make([]models.CrossHead, len(s.Alignment))
+	for i, h := range s.Alignment {
+		heads[i] = models.CrossHead{Layer: h[0], Head: h[1]}
+	}
+	l.reader.Letters = slices.ContainsFunc(l.begin, func(id int) bool {
+		token, _ := t.tokenizer.Token(id)
+		return speech.WithoutSpaces(token)
+	})
+	w := speech.Weights{Heads: len(heads), Tokens: len(l.told) + len(weighed), Rows: l.memory.Batch.Rows()}
+	if _, err := t.queue.Each(ctx, 1, func(ws *models.Workspace, _ int) (err error) {
+		lm, ok := t.model.LM.(models.CrossWeigher)
+		if !ok {
+			return check.Errorf(fault.ErrInput, "the model does not say when it heard each word")
+		}
+		w.Values, err = lm.CrossWeights(ws, heads, slices.Concat(l.told, weighed), l.memory)
+		return err
+	}); err != nil {
+		return s.Errorf("alignment_heads", s.Alignment, "%w", err)
+	}
+	times := w.Times(len(l.told), (l.sound-from)/speech.FramesPerTime, s.Smoothing)
+	for i, token := range all[:count] {
+		row := 0
+		if len(times) > 0 {
+			row = times[min(i, len(times)-1)]
+		}
+		l.reader.Add(token, float64(from)/speech.FramesPerSecond+float64(row)*speech.FramesPerTime/speech.FramesPerSecond)
+	}
+	return nil
 }
 
 // prompt returns what the model is told: with condition_on_prev_tokens the latest tokens of the

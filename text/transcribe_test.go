@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestWindowsOfConfig compares the text and the segments of short and long sound with those of
-// transformers, by generation_config.json; scripts/windows.py has recorded them.
+// TestWindowsOfConfig compares the text, the segments and the words of short and long sound with
+// those of transformers, by generation_config.json; scripts/windows.py has recorded them.
 func TestWindowsOfConfig(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcribe-times/windows.json")
 	if err != nil {
@@ -22,6 +22,7 @@ func TestWindowsOfConfig(t *testing.T) {
 		Samples  int
 		Text     string
 		Segments []Segment
+		Words    []Segment
 		Error    bool
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
@@ -30,7 +31,7 @@ func TestWindowsOfConfig(t *testing.T) {
 	if len(cases) < 40 {
 		t.Fatalf("%d cases", len(cases))
 	}
-	whole := samplesOf(t, "sound1.wav", "sound0.wav", "sound1.wav", "sound0.wav", "sound0.wav")
+	whole, counted := samplesOf(t, "sound1.wav", "sound0.wav", "sound1.wav", "sound0.wav", "sound0.wav"), 0
 	for _, c := range cases {
 		config := merged(t, "transcribe-times", c.Config)
 		tr, err := OpenTranscriber(".", Options{FS: overlay("transcribe-times", map[string]string{"generation_config.json": config})})
@@ -50,6 +51,20 @@ func TestWindowsOfConfig(t *testing.T) {
 			continue
 		}
 		sameSegments(t, config, segments, c.Segments)
+		if c.Words == nil {
+			continue
+		}
+		counted += len(c.Words)
+		words, segments, err := tr.Words(t.Context(), whole[:c.Samples], TranscribeOptions{})
+		if err != nil {
+			t.Errorf("%d samples, %s: %v", c.Samples, config, err)
+			continue
+		}
+		sameSegments(t, config+" words", words, c.Words)
+		sameSegments(t, config+" beside words", segments, c.Segments)
+	}
+	if counted < 20 {
+		t.Errorf("%d words", counted)
 	}
 }
 

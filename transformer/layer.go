@@ -128,6 +128,9 @@ type LayerInput struct {
 	Memory      []float32
 	MemoryBatch Batch
 	MemoryMask  *Mask
+	// CrossWeights, unless nil, receives the weights of cross-attention, as Weights of
+	// [AttentionInput] does.
+	CrossWeights []float32
 	// Kept has the keys and values that layers share in a pass. Layers of package transformer do
 	// not use it.
 	Kept []Kept
@@ -192,7 +195,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		if x, to, err = l.enter(ws, h, before, norm, l.CrossNorm); err != nil {
 			return err
 		}
-		cross := AttentionInput{Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask, Residual: before}
+		cross := AttentionInput{Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask, Residual: before, Weights: in.CrossWeights}
 		if err := l.Cross.Forward(ws, to, cross, memory); err != nil {
 			return err
 		}

@@ -404,7 +404,8 @@ func transcribe(a *app, args []string) error {
 	f.BoolVar(&o.Translate, "translate", false, "translate into English")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: no search")
 	times := f.Bool("times", false, "print a line for each part: its first second, its last, its text; a part is a segment or a word, depending on the model")
-	asJSON := f.json("a line for each: file, text; with -times: file, segments")
+	words := f.Bool("words", false, "print a line for each word, as -times does for each part")
+	asJSON := f.json("a line for each: file, text; with -times: file, segments; with -words: file, words")
 	common := f.decoder()
 	rest, err := f.parse(args, 2, -1)
 	if err != nil {
@@ -432,9 +433,17 @@ func transcribe(a *app, args []string) error {
 		if *asJSON {
 			as = map[string]any{"file": name}
 		}
-		if *times {
-			err = a.printTimes(as, t, samples, o)
-		} else {
+		var timed []text.Segment
+		switch {
+		case *words:
+			if timed, _, err = t.Words(a.ctx, samples, o); err == nil {
+				err = a.printTimes(as, "words", timed)
+			}
+		case *times:
+			if timed, err = t.Segments(a.ctx, samples, o); err == nil {
+				err = a.printTimes(as, "segments", timed)
+			}
+		default:
 			_, err = a.printAs(as, t.Transcribe(a.ctx, samples, o))
 		}
 		if err != nil {
@@ -444,21 +453,17 @@ func transcribe(a *app, args []string) error {
 	return nil
 }
 
-// printTimes prints segments with their times: a line for each or, if as is not nil, a line of JSON
-// with the fields of as.
-func (a *app) printTimes(as map[string]any, t *text.Transcriber, samples []float32, o text.TranscribeOptions) error {
-	segments, err := t.Segments(a.ctx, samples, o)
-	if err != nil {
-		return err
-	}
+// printTimes prints segments, or words, with their times: a line for each or, if as is not nil, a
+// line of JSON with the fields of as and one of the given name.
+func (a *app) printTimes(as map[string]any, name string, all []text.Segment) error {
 	if as != nil {
-		as["segments"] = segments
+		as[name] = all
 		if err := a.printJSON(as); err != nil {
 			return err
 		}
 		return a.out.Flush()
 	}
-	for _, s := range segments {
+	for _, s := range all {
 		fmt.Fprintf(a.out, "%.2f\t%.2f\t%s\n", s.Start, s.End, strings.TrimSpace(s.Text))
 	}
 	return a.out.Flush()

@@ -72,6 +72,7 @@ func TestCommands(t *testing.T) {
 		{"translate", texts, []string{"translate", testdata + "translate", "-beams", "2", "-max-tokens", "5"}, []string{"\n", "\n", "\n", "\n"}},
 		{"transcribe", "", []string{"transcribe", testdata + "transcribe", testdata + "transcribe/sound0.wav", "-language=en"}, []string{"\n"}},
 		{"transcribe times", "", []string{"transcribe", "-times", testdata + "transcribe-times", testdata + "transcribe/sound0.wav", "-language=en"}, []string{"0.22\t1.80\t{\n", "1.88\tstories\n"}},
+		{"transcribe words of Whisper", "", []string{"transcribe", "-words", testdata + "transcribe-times", testdata + "transcribe/sound0.wav", "-language=en"}, []string{"stories\n"}},
 		{"transcribe words", "", []string{"transcribe", "-times", "-json", testdata + "characters", testdata + "transcribe/sound0.wav"}, []string{`sound0.wav","segments":[{"start":0,"end":0.5,"text":"P'ETPGPBP'P'PGPY"},`}},
 		{"transcribe characters", "", []string{"transcribe", testdata + "characters", testdata + "transcribe/sound0.wav"}, []string{"P'ETPGPBP'P'PGPY G ' GP G PG 'U'GPUYPUEGWGWPGJGP' 'GU'PJPU\n"}},
 		{"info characters", "", []string{"info", testdata + "characters"}, []string{"works with   transcribe\n"}},

@@ -647,7 +647,7 @@ def _(out):
         return [(round(float(s["start"]), 4), round(float(s["end"]), 4), f.tokenizer.decode([t for t in s["tokens"].tolist() if t < first], skip_special_tokens=True)) for s in o["segments"][0]]
 
     settings = dict(no_timestamps_token_id=first - 1, lang_to_id={"<|en|>": ids("<|en|>"), "<|fr|>": ids("<|fr|>")}, task_to_id={"transcribe": ids("<|transcribe|>"), "translate": ids("<|transcribe|>")}, is_multilingual=True,
-                    pad_token_id=end, bos_token_id=end, eos_token_id=end, decoder_start_token_id=c.decoder_start_token_id, max_initial_timestamp_index=20, suppress_tokens=[5, 300], begin_suppress_tokens=[7, end])
+                    pad_token_id=end, bos_token_id=end, eos_token_id=end, decoder_start_token_id=c.decoder_start_token_id, max_initial_timestamp_index=20, suppress_tokens=[5, 300], begin_suppress_tokens=[7, end], alignment_heads=[[0, 1], [0, 3]])
     model = hf.WhisperForConditionalGeneration(c).eval()
     draw = dict(keep=["encoder.embed_positions"], scale=[("embed_tokens", 0.2)])
     for seed in range(4000, 4400):

@@ -4,15 +4,19 @@
     windows.py FOLDER SOUNDS
 
 SOUNDS is the folder with sound0.wav and sound1.wav, as pipelines.py writes them. A case is left out where float32 and float64 differ, and
-where more than MOST windows are heard, as random weights may ask for."""
+where more than MOST windows are heard, as random weights may ask for. Words are those of the pipeline, by alignment_heads, of the cases of WORDS. They are left out
+where float32 and float64 differ in them, where the pipeline joins tokens across a time that the model wrote, and where a window begins after the
+end of the sound or has so few tokens that the pipeline's times are negative."""
 
 import copy, json, os, shutil, sys, tempfile, wave
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np, torch, transformers as hf
+from transformers.models.whisper import tokenization_whisper as tokenization
 
 
 MOST = 20
+WORDS = ({}, {"num_beams": 3}, {"max_length": 10})  # fields, in addition to the most new tokens, of the cases with words
 torch.set_num_threads(1)
 
 
@@ -34,6 +38,42 @@ def counter():
 def read(path):
     with wave.open(path) as w:
         return np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768
+
+
+class Whisper:
+    """A tokenizer with what only WhisperTokenizer has."""
+
+    language = None
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+
+    def __getattr__(self, name):
+        return getattr(self.tokenizer, name)
+
+    def decode(self, ids, **k):
+        return self.tokenizer.decode(ids)
+
+    def _strip_prompt(self, ids, *k):
+        return ids
+
+
+def words_of(model, tokenizer, features, mask, first):
+    """What the pipeline says with times of words; None where it does not count."""
+    o = model.generate(features, attention_mask=mask, return_timestamps=True, return_token_timestamps=True, return_segments=True, monitor_progress=counter())
+    times = torch.cat([s["token_timestamps"] for s in o["segments"][0]])[None]
+    chunks = tokenization._decode_asr(tokenizer, [{"tokens": o["sequences"], "token_timestamps": times}], return_timestamps="word", return_language=None, time_precision=0.02)[1]["chunks"]
+    texts, part = [], []
+    for token in [t for t in o["sequences"][0].tolist() if t not in tokenizer.all_special_ids] + [first]:
+        if token < first:
+            part.append(token)
+        else:
+            texts += tokenization._combine_tokens_into_words(tokenizer, part)[0] if part else []
+            part = []
+    late = any(float(s["start"]) * 100 >= float(mask.sum()) for s in o["segments"][0])
+    if times.min() < 0 or late or texts != [c["text"] for c in chunks]:
+        return None
+    return [{"start": c["timestamp"][0], "end": c["timestamp"][1], "text": c["text"]} for c in chunks]
 
 
 def main():
@@ -73,7 +113,8 @@ def main():
             for n in lengths:
                 x = whole[:n]
                 long = {"truncation": False, "padding": "longest"} if n > window else {}
-                features = extractor(x, sampling_rate=16000, return_tensors="pt", **long).input_features
+                heard = extractor(x, sampling_rate=16000, return_tensors="pt", return_attention_mask=True, **long)
+                features, mask = heard.input_features, heard.attention_mask
                 got = []
                 try:
                     for dtype in (torch.float32, torch.float64):
@@ -81,7 +122,8 @@ def main():
                         with torch.no_grad():
                             plain = copy.deepcopy(model).generate(features.to(dtype), monitor_progress=counter())[0]
                             times = model.generate(features.to(dtype), monitor_progress=counter(), return_timestamps=True, return_segments=True)["segments"][0]
-                        got.append({"text": words(plain), "segments": [{"start": round(float(s["start"]), 4), "end": round(float(s["end"]), 4), "text": words(s["tokens"])} for s in times]})
+                            said = {k: v for k, v in fields.items() if k != "max_new_tokens"} in WORDS and words_of(copy.deepcopy(model), Whisper(tokenizer), features.to(dtype), mask, first)
+                        got.append({"text": words(plain), "segments": [{"start": round(float(s["start"]), 4), "end": round(float(s["end"]), 4), "text": words(s["tokens"])} for s in times], "words": said})
                 except Many:
                     left += 1
                     continue
@@ -89,13 +131,17 @@ def main():
                     got = [{"error": True}] * 2
                     print(fields, n, type(e).__name__, e)
                 print(fields, n, flush=True)
+                if got[0].get("words") != got[1].get("words"):
+                    got[0]["words"] = got[1]["words"] = None
                 if got[0] != got[1]:
                     left += 1
                     continue
+                if not got[0].get("words"):
+                    got[0].pop("words", None)
                 out.append({"config": fields, "samples": n} | got[0])
     with open(os.path.join(folder, "windows.json"), "w", encoding="utf-8") as f:
         f.write("[\n" + ",\n".join(json.dumps(c, ensure_ascii=False) for c in out) + "\n]\n")
-    print(folder, len(out), "cases,", left, "left out")
+    print(folder, len(out), "cases,", left, "left out;", sum("words" in c for c in out), "with words")
 
 
 if __name__ == "__main__":

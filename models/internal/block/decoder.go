@@ -129,7 +129,7 @@ func (d *Decoder) Hidden(ws *transformer.Workspace, dst []float32, tokens []int,
 	if d.Frequencies != nil && cache != nil {
 		return d.again(ws, dst, tokens, batch, memory, cache)
 	}
-	return d.pass(ws, dst, tokens, batch, nil, memory, cache) // [rows, D]
+	return d.pass(ws, dst, tokens, batch, nil, memory, cache, nil) // [rows, D]
 }
 
 // HiddenSoft is Hidden for tokens among which are placeholders of soft tokens.
@@ -142,7 +142,7 @@ func (d *Decoder) HiddenSoft(ws *transformer.Workspace, dst []float32, tokens []
 			return check.Errorf(fault.ErrShape, "%d elements of soft tokens at row %d of %d, want rows of %d", len(s.X), s.At, len(tokens), d.Dim())
 		}
 	}
-	return d.pass(ws, dst, tokens, batch, soft, nil, cache) // [rows, D]
+	return d.pass(ws, dst, tokens, batch, soft, nil, cache, nil) // [rows, D]
 }
 
 // again is Hidden with a cache where all rows have the frequencies for the length of the sequence.
@@ -164,14 +164,14 @@ func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, 
 		all, lengths[i] = append(all, added...), lengths[i]+len(added)
 	}
 	if len(all) == len(tokens) {
-		if err := d.pass(ws, dst, tokens, batch, nil, memory, cache); err != nil { // [rows, D]
+		if err := d.pass(ws, dst, tokens, batch, nil, memory, cache, nil); err != nil { // [rows, D]
 			return err
 		}
 	} else {
 		defer ws.Release(ws.Mark())
 		dim, whole := d.Dim(), transformer.Ragged(lengths...)
-		x := ws.Alloc(len(all) * dim)                                         // [rows from the start, D]
-		if err := d.pass(ws, x, all, whole, nil, memory, cache); err != nil { // [rows from the start, D]
+		x := ws.Alloc(len(all) * dim)                                              // [rows from the start, D]
+		if err := d.pass(ws, x, all, whole, nil, memory, cache, nil); err != nil { // [rows from the start, D]
 			return err
 		}
 		for i := range batch.Len() { // the last rows are those asked for
@@ -184,8 +184,8 @@ func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, 
 }
 
 // pass is Hidden of tokens that follow those in cache. The vectors of soft tokens have no learned
-// positions added to them.
-func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, soft []transformer.Soft, memory *transformer.Memory, cache *transformer.Cache) error {
+// positions added to them. watched, which may be nil, receives weights of cross-attention.
+func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, soft []transformer.Soft, memory *transformer.Memory, cache *transformer.Cache, watched *crossWeights) error {
 	tokens = d.instead(tokens)
 	if err := d.Embed(ws, dst, transformer.Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]
 		return err
@@ -242,9 +242,11 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 			size := len(tokens) * d.Beside.Width
 			in.Beside = beside[i*size : (i+1)*size] // [rows, P]
 		}
+		in.CrossWeights = watched.of(i, l)
 		if err := l.Forward(ws, x, in, cache.Layer(i)); err != nil { // [rows, D], or [streams, rows, D]
 			return err
 		}
+		watched.keep(i)
 	}
 	cache.End(batch)
 	if d.Streams != nil {
@@ -256,6 +258,37 @@ func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, b
 		return nil
 	}
 	return d.Norm.Forward(ws, dst, dst) // [rows, D]
+}
+
+// A CrossHead is a head of the cross-attention of a layer.
+type CrossHead struct{ Layer, Head int }
+
+// crossWeights collects the weights of heads in a pass.
+type crossWeights struct {
+	heads   []CrossHead
+	weights []float32 // [heads, size]
+	layer   []float32 // [all heads of a layer, size]
+	size    int       // of the weights of a head
+}
+
+// of returns the memory for the weights of layer i, nil if none of the heads is in it.
+func (w *crossWeights) of(i int, l DecoderLayer) []float32 {
+	if w == nil || !slices.ContainsFunc(w.heads, func(h CrossHead) bool { return h.Layer == i }) {
+		return nil
+	}
+	return w.layer[:l.(*transformer.Layer).Cross.Heads*w.size]
+}
+
+// keep copies the weights of the heads of a layer.
+func (w *crossWeights) keep(layer int) {
+	if w == nil {
+		return
+	}
+	for i, h := range w.heads {
+		if h.Layer == layer {
+			copy(w.weights[i*w.size:(i+1)*w.size], w.layer[h.Head*w.size:])
+		}
+	}
 }
 
 // instead is tokens as they enter.

@@ -135,31 +135,25 @@ func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32
 type Transcription struct {
 	Text     string
 	Segments []text.Segment // nil: the model tells no times
-	Words    bool           // each segment is a word
+	Words    []text.Segment // nil: they are not asked for, or the model tells no times of words
 }
 
-// TranscribeTimed is Transcribe with times, if the model writes them.
-func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []float32, o text.TranscribeOptions) (t Transcription, err error) {
-	err = listen(ctx, e, model, func(p *text.Transcriber) error {
-		if !p.HasTimes() {
+// TranscribeTimed is Transcribe with times, also of words if they are asked for, as far as the
+// model tells them.
+func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []float32, o text.TranscribeOptions, words bool) (t Transcription, err error) {
+	err = listen(ctx, e, model, func(p *text.Transcriber) (err error) {
+		switch {
+		case !p.HasTimes():
 			all, err := text.Collect(p.Transcribe(ctx, samples, o))
 			t.Text = all.Text
 			return err
+		case words && p.HasWords():
+			t.Words, t.Segments, err = p.Words(ctx, samples, o)
+		default:
+			t.Segments, err = p.Segments(ctx, samples, o)
 		}
-		t.Words = p.HasWords()
-		if t.Segments, err = p.Segments(ctx, samples, o); err != nil {
-			return err
-		}
-		parts := make([]string, len(t.Segments))
-		for i, s := range t.Segments {
-			parts[i] = s.Text
-		}
-		between := "" // a segment begins with its space
-		if t.Words {
-			between = " "
-		}
-		t.Text = strings.Join(parts, between)
-		return nil
+		t.Text = p.JoinSegments(t.Segments)
+		return err
 	})
 	return t, err
 }

@@ -38,7 +38,7 @@ type word struct {
 func words(segments []text.Segment) []word {
 	out := make([]word, len(segments))
 	for i, s := range segments {
-		out[i] = word{s.Text, s.Start, s.End}
+		out[i] = word{strings.TrimSpace(s.Text), s.Start, s.End} // as OpenAI's have no spaces
 	}
 	return out
 }

@@ -104,7 +104,7 @@ func (p protocol) transcriptions(c *wire.Call) error {
 		}
 		return c.WriteJSON(http.StatusOK, map[string]any{"text": heard})
 	}
-	heard, err := p.engine.TranscribeTimed(c.Context(), value("model"), samples, o)
+	heard, err := p.engine.TranscribeTimed(c.Context(), value("model"), samples, o, slices.Contains(granularities, "word"))
 	if err != nil {
 		return err
 	}
@@ -156,10 +156,10 @@ func addTimes(out map[string]any, heard engine.Transcription, granularities []st
 		switch {
 		case g == "segment":
 			out["segments"] = numbered(heard.Segments)
-		case heard.Words:
-			out["words"] = words(heard.Segments)
-		default:
+		case heard.Words == nil && len(heard.Segments) > 0:
 			return engine.Errorf(engine.WrongModel, "the model tells the times of segments, not of words").At("timestamp_granularities")
+		default:
+			out["words"] = words(heard.Words)
 		}
 	}
 	return nil

@@ -66,6 +66,8 @@ type Settings struct {
 	Previous     *int           `json:"prev_sot_token_id"`
 	OnPrevious   bool           `json:"condition_on_prev_tokens"`
 	Times        bool           `json:"return_timestamps"`
+	Alignment    [][2]int       `json:"alignment_heads"` // layers, and heads in these, whose attention tells the times of tokens
+	Smoothing    int            `json:"-"`               // median_filter_width of config.json
 }
 
 // bias is [[tokens...], number].
@@ -122,17 +124,8 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 		if err := s.account(fields, warn); err != nil {
 			return nil, err
 		}
-		if s.Forced == nil { // transformers falls back to the one of the model
-			config := struct {
-				Forced *[][2]*int `json:"forced_decoder_ids"`
-			}{&s.Forced}
-			data, err := regular.ReadFile(fsys, "config.json")
-			if err == nil {
-				err = pyjson.Unmarshal(data, &config)
-			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, folder.JSONError("config.json", err)
-			}
+		if err := s.readConfig(fsys); err != nil {
+			return nil, err
 		}
 	}
 	s.From = s.File
@@ -159,17 +152,42 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 	return s, s.check(vocab)
 }
 
+// readConfig reads what transformers takes from config.json beside generation_config.json.
+func (s *Settings) readConfig(fsys fs.FS) error {
+	config := struct {
+		Forced    [][2]*int `json:"forced_decoder_ids"`
+		Smoothing int       `json:"median_filter_width"`
+	}{Smoothing: 7}
+	data, err := regular.ReadFile(fsys, "config.json")
+	if err == nil {
+		err = pyjson.Unmarshal(data, &config)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return folder.JSONError("config.json", err)
+	}
+	if s.Forced == nil {
+		s.Forced = config.Forced
+	}
+	if s.Smoothing = config.Smoothing; s.Alignment != nil && (s.Smoothing < 1 || s.Smoothing%2 == 0 || s.Smoothing > mostSmoothing) {
+		return folder.FileError("config.json", "median_filter_width", fmt.Sprint(s.Smoothing), "want an odd number up to %d", mostSmoothing)
+	}
+	return nil
+}
+
+// mostSmoothing bounds the memory that a folder can ask for.
+const mostSmoothing = 1001
+
 // idle are fields of generation_config.json without effect on which tokens are chosen here: what
 // generate returns, how it keeps its past and makes proposals, tokens that models.Open reads, and
-// of Whisper the fields for the times of words, and the threshold above which generate tries the
-// next temperature: a folder has no temperatures.
+// of Whisper the threshold above which generate tries the next temperature: a folder has no
+// temperatures.
 var idle = []string{
 	"transformers_version", "use_cache", "output_attentions", "output_hidden_states", "output_logits", "output_scores", "return_dict_in_generate",
 	"assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight", "assistant_lookbehind", "is_assistant", "max_matching_ngram_size", "num_assistant_tokens",
 	"num_assistant_tokens_schedule", "prompt_lookup_num_tokens", "speculation_type", "target_lookbehind", "use_mtp",
 	"cache_config", "cache_implementation", "compile_config", "continuous_batching_config", "disable_compile", "low_memory", "max_cache_len", "prefill_chunk_size",
 	"bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
-	"alignment_heads", "median_filter_width", "compression_ratio_threshold",
+	"median_filter_width", "compression_ratio_threshold",
 }
 
 // account warns about fields that transformers does not know.
@@ -284,6 +302,13 @@ func (s *Settings) check(vocab int) error {
 		if err := token(x.name, x.ids...); err != nil {
 			return err
 		}
+	}
+	seen := map[[2]int]bool{}
+	for _, head := range s.Alignment {
+		if head[0] < 0 || head[1] < 0 || seen[head] {
+			return s.Errorf("alignment_heads", head, "want layers and heads, each once")
+		}
+		seen[head] = true
 	}
 	if s.MaxTime != nil && *s.MaxTime < 0 {
 		return s.Errorf("max_initial_timestamp_index", *s.MaxTime, "want at least 0")

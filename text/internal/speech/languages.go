@@ -3,6 +3,7 @@
 package speech
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -16,6 +17,12 @@ func LanguageCode(name string) string {
 		return code
 	}
 	return name
+}
+
+// WithoutSpaces reports whether a language is written without spaces between words: Chinese,
+// Cantonese, Japanese, Thai, Lao and Burmese.
+func WithoutSpaces(name string) bool {
+	return slices.Contains([]string{"zh", "yue", "ja", "th", "lo", "my"}, LanguageCode(name))
 }
 
 // languages has the codes of languages by name, as tokenization_whisper.py of transformers 5.24.0

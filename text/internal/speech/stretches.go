@@ -22,6 +22,14 @@ type Stretches interface {
 // Frames returns the number of frames that the model hears at once.
 func (s Spectrograms) Frames() int { return s.Seconds * FramesPerSecond }
 
+// Sound returns the number of frames that have sound, of samples that silence may follow.
+func (s Spectrograms) Sound(samples int) int {
+	if samples <= s.Seconds*models.SampleRate {
+		return (samples + models.SpectrogramHop - 1) / models.SpectrogramHop
+	}
+	return samples / models.SpectrogramHop
+}
+
 // Next returns as many samples as the model hears at once. Those of less than a frame more count,
 // as in transformers' pipeline.
 func (s Spectrograms) Next(samples []float32) int {

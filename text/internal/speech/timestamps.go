@@ -18,7 +18,9 @@ type Segment struct {
 // FramesPerSecond is the number of frames of a spectrogram that are about a second.
 const FramesPerSecond = models.SampleRate / models.SpectrogramHop
 
-const framesPerTime = 2 // from one timestamp to the next
+// FramesPerTime is the number of frames from one timestamp to the next, and of those of a hidden
+// state.
+const FramesPerTime = 2
 
 // A Part is what tokens say from one time to another, in seconds.
 type Part struct {
@@ -55,12 +57,12 @@ func (s *Splitter) End() (part Part, ok bool, next int) {
 		if s.isTime(last) && !s.isTime(last-1) {
 			return s.part(last + 1), true, s.Frames
 		}
-		if next = (s.tokens[s.from-1] - s.First) * framesPerTime; next == 0 {
+		if next = (s.tokens[s.from-1] - s.First) * FramesPerTime; next == 0 {
 			next = s.Frames // or else the window would never move
 		}
 		return Part{}, false, next
 	}
-	end := float64(s.Frames/framesPerTime) * framesPerTime / FramesPerSecond
+	end := float64(s.Frames/FramesPerTime) * FramesPerTime / FramesPerSecond
 	for last >= 0 && !s.isTime(last) {
 		last--
 	}
@@ -68,6 +70,15 @@ func (s *Splitter) End() (part Part, ok bool, next int) {
 		end = s.seconds(last)
 	}
 	return Part{0, end, s.tokens}, true, s.Frames
+}
+
+// Heard returns the tokens of the window, and how many of them count: those after the second of the
+// last two timestamps that follow each other do not, unless nothing was said after the very last.
+func (s *Splitter) Heard() (tokens []int, count int) {
+	if last := len(s.tokens) - 1; s.from == 0 || s.isTime(last) && !s.isTime(last-1) {
+		return s.tokens, len(s.tokens)
+	}
+	return s.tokens, s.from + 1
 }
 
 // part returns the tokens after the last part up to one.
@@ -80,7 +91,7 @@ func (s *Splitter) part(to int) Part {
 func (s *Splitter) isTime(i int) bool { return s.tokens[i] >= s.First }
 
 func (s *Splitter) seconds(i int) float64 {
-	return float64(s.tokens[i]-s.First) * framesPerTime / FramesPerSecond
+	return float64(s.tokens[i]-s.First) * FramesPerTime / FramesPerSecond
 }
 
 // Timestamps are the rules by which Whisper writes times: in pairs, at the beginning and at the end
