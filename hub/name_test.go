@@ -42,6 +42,7 @@ func TestNeeded(t *testing.T) {
 		"sentencepiece": {[]string{"config.json", "sentencepiece.bpe.model", "source.spm", "tokenizer.model"}, []string{"config.json", "sentencepiece.bpe.model", "source.spm", "tokenizer.model"}},
 		"adapter":       {[]string{"README.md", "adapter_config.json", "adapter_model.bin", "adapter_model.safetensors", "optimizer.pt"}, []string{"adapter_config.json", "adapter_model.safetensors"}},
 		"old adapter":   {[]string{"adapter_config.json", "adapter_model.bin"}, []string{"adapter_config.json", "adapter_model.bin"}},
+		"tasks":         {[]string{"adapters/retrieval/README.md", "adapters/retrieval/adapter_config.json", "adapters/retrieval/adapter_model.safetensors", "config.json", "custom_st.py", "model.safetensors"}, []string{"adapters/retrieval/adapter_config.json", "adapters/retrieval/adapter_model.safetensors", "config.json", "model.safetensors"}},
 		"no model":      {[]string{"README.md", "x.gguf"}, nil},
 		"static":        {[]string{"README.md", "modules.json", "0_StaticEmbedding/model.safetensors", "0_StaticEmbedding/tokenizer.json"}, []string{"modules.json", "0_StaticEmbedding/model.safetensors", "0_StaticEmbedding/tokenizer.json"}},
 		"BGE-M3":        {[]string{"config.json", "pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt", "other.pt"}, []string{"config.json", "pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt"}},

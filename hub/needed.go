@@ -17,6 +17,7 @@ var small = []string{
 	"*_*/config.json", // 1_Pooling, 2_Dense
 	"*_StaticEmbedding/tokenizer.json",
 	"sparse_linear.pt", "colbert_linear.pt", // BGE-M3's
+	"adapters/*/adapter_config.json", "adapters/*/adapter_model.safetensors", // one for each task
 }
 
 // weights lists patterns of each form of a model's weights. Needed chooses the first form that a

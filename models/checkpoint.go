@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type Checkpoint struct {
 	build      Builder                // of the model type
 	convention llamacpp.Convention    // of the tensors and of config.json
 	options    Options
+	folder     fs.FS // that it was read from; nil: there is none
 	// instead maps tokens to the tokens that replace them: those for images and sound as padding.
 	instead map[int]int
 }

@@ -2,7 +2,9 @@ package models
 
 import (
 	"math/bits"
+	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -14,10 +16,12 @@ import (
 // Text Embeddings for Long Documents": BERT with ALiBi for positions and gated feed-forward
 // networks, published as BERT with code of its own. Version 3: Sturua et al., 2024,
 // "jina-embeddings-v3: Multilingual Embeddings With Task LoRA": XLM-RoBERTa with rotary positions;
-// its tasks are adapters of peft, see Options.Adapters.
+// its tasks are adapters of peft, see Options.Adapters. Version 5, of 2026: EuroBERT or Qwen 3 with
+// an adapter for each task beside the weights, and vectors of the last token; see Adapter.Task.
 
 func init() {
 	Register(newJina3, "jina_embeddings_v3")
+	Register(newJina5, "jina_embeddings_v5")
 	registerGGUF("jina-bert-v2", llamacpp.Architecture{ModelType: "bert", Encoder: true, Epsilon: "layer_norm_eps", Names: bertGGUFNames, Read: func(r *llamacpp.Reader) {
 		r.Types()
 		r.Fields["hidden_act"], r.Fields["position_embedding_type"], r.Fields["feed_forward_type"] = "gelu", "alibi", "geglu"
@@ -165,4 +169,22 @@ func newJina3(c *Checkpoint) (*Model, error) {
 		}}, names),
 	}
 	return c.robertaHeads(&Model{Encoder: e}, body, e.Tokens, config.Eps, config.Tied)
+}
+
+// newJina5 returns EuroBERT, or Qwen 3 where queries and keys have norms, for the adapter of a
+// task: nobody uses the model without one.
+func newJina5(c *Checkpoint) (*Model, error) {
+	tasks, err := c.taskNames()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.options.Adapters) == 0 {
+		return nil, check.Option("Task", "", "the model has an adapter for each task: want one of %s", strings.Join(tasks, ", "))
+	}
+	if c.Loader.Under("layers.0.input_layernorm.weight", "model.", "").Has("layers.0.self_attn.q_norm.weight") {
+		c.doc.AsClass("qwen3")
+		return newQwen3(c)
+	}
+	c.doc.AsClass("eurobert")
+	return newEuroBERT(c)
 }

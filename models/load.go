@@ -40,7 +40,7 @@ func (c *Checkpoint) open(s source) (*Model, error) {
 	if c.doc.Has("_name_or_path") {
 		_ = c.doc.Field("_name_or_path", &s.Name) // for a remark only
 	}
-	adapters, err := c.options.openAdapters(s.Base)
+	adapters, err := c.openAdapters(s.Base)
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,7 @@ func OpenFS(fsys fs.FS, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.folder = fsys
 	weights, err := weightfile.OpenWeights(fsys, dir)
 	if err != nil {
 		return nil, err

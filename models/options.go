@@ -5,7 +5,6 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
-	"github.com/avoformer/avoformer/models/internal/lora"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
 )
 
@@ -159,15 +158,6 @@ func (o Options) warn(warnings ...string) []string {
 	return warnings
 }
 
-// openAdapters opens the adapters for the weights of b.
-func (o Options) openAdapters(b lora.Base) (*lora.Adapters, error) {
-	var wanted []lora.Wanted
-	for _, a := range o.Adapters {
-		wanted = append(wanted, lora.Wanted(a))
-	}
-	return lora.Open(wanted, b)
-}
-
 // check returns an error if there is no such format, or a pattern is malformed.
 func (o Options) check() error {
 	for _, f := range append([]NamedFormat{{Format: o.WeightFormat}, {Format: o.PromptFormat}}, o.WeightFormats...) {
@@ -205,6 +195,11 @@ type Adapter struct {
 	Path string
 	// Scale multiplies what the adapter adds to weights; 0: 1.
 	Scale float32
+	// Task, unless empty, takes the place of Path: it names the task of an adapter that is in the
+	// model's own folder, which lists its tasks in task_names of config.json, as
+	// jina-embeddings-v5 does. A task that the folder does not have is an error that matches
+	// fault.ErrOption and names those that it has.
+	Task string
 	// Name, unless empty, has the adapter stay beside the weights of a language model, for those
 	// texts that ask for it by this name: several adapters share one model in memory. It may then
 	// change only layers that repeat.

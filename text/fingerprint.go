@@ -45,7 +45,9 @@ func identify(fsys fs.FS, o *Options) *identity {
 	if id.failed == nil {
 		var paths []string
 		for _, a := range o.Model.Adapters {
-			paths = append(paths, a.Path)
+			if a.Task == "" { // the others are in the folder
+				paths = append(paths, a.Path)
+			}
 		}
 		var adapters []modelfiles.File
 		adapters, id.failed = modelfiles.Adapters(paths...)
@@ -126,7 +128,11 @@ func (o *Options) format(fastBy func() string, widened bool) string {
 		further = append(further, "Float32")
 	}
 	for _, a := range m.Adapters {
-		further = append(further, fmt.Sprintf("Adapter %q %v", a.Name, cmp.Or(a.Scale, 1)))
+		said := fmt.Sprintf("Adapter %q %v", a.Name, cmp.Or(a.Scale, 1))
+		if a.Task != "" {
+			said += fmt.Sprintf(" %q", a.Task)
+		}
+		further = append(further, said)
 	}
 	if o.isFast() {
 		if by := fastBy(); by != "" {

@@ -111,7 +111,7 @@ func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error
 	default:
 		return task, usagef("bulk %s, want embed, rank or classify", name)
 	}
-	task.Name += fmt.Sprintf(" dim=%d max-length=%d split=%d refuse=%t weights=%s adapters=%q", b.dim, b.length, b.split, b.refuse, b.weights, b.adapters.names)
+	task.Name += fmt.Sprintf(" dim=%d max-length=%d split=%d refuse=%t weights=%s adapters=%v", b.dim, b.length, b.split, b.refuse, b.weights, b.adapters)
 	if b.pooling != "" {
 		task.Name += " pooling=" + b.pooling
 	}

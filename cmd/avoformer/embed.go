@@ -128,7 +128,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 		job.Work += " pooling=" + e.pooling
 	}
 	if len(e.adapted) > 0 {
-		job.Work += fmt.Sprintf(" adapters=%q", e.adapters.names)
+		job.Work += fmt.Sprintf(" adapters=%v", e.adapters)
 	}
 	b, err := openResumable(e.out, job, read, e.overwrite)
 	if err != nil {

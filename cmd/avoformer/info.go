@@ -73,6 +73,8 @@ func info(a *app, args []string) error {
 	threads := f.Int("threads", replica.Threads(), "print the memory of batches for so many `threads`, those of all replicas together")
 	fingerprint := f.Bool("fingerprint", false, "print the fingerprint, too; all files of the model are read for it")
 	f.asWritten()
+	var task string
+	f.taskVar(&task)
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
 		return err
@@ -80,7 +82,7 @@ func info(a *app, args []string) error {
 	if *threads < 1 {
 		return usagef("-threads %d, want at least 1", *threads)
 	}
-	o := models.Options{HeadersOnly: true}
+	o := models.Options{HeadersOnly: true, Adapters: ofTask(task)}
 	if err := setWeights(&o, *weights); err != nil {
 		return err
 	}
@@ -222,7 +224,7 @@ func (i *folderInfo) limit() int {
 	if err != nil {
 		return 0
 	}
-	p, err := text.OpenKind(kind, i.Folder, text.Options{Model: models.Options{HeadersOnly: true}})
+	p, err := text.OpenKind(kind, i.Folder, text.Options{Model: models.Options{HeadersOnly: true, Adapters: i.options.Adapters}})
 	if err != nil {
 		return 0
 	}
@@ -253,7 +255,7 @@ func (i *folderInfo) tries(kind text.Kind) error {
 	if !slices.Contains(kind.Info().Options, "CacheFormat") {
 		return nil
 	}
-	p, err := text.OpenKind(kind, i.Folder, text.Options{Model: models.Options{HeadersOnly: true}})
+	p, err := text.OpenKind(kind, i.Folder, text.Options{Model: models.Options{HeadersOnly: true, Adapters: i.options.Adapters}})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -86,15 +87,38 @@ func (f *flags) asWritten() {
 type adapters struct {
 	app   *app
 	names []string
+	task  string // whose adapter the model's folder has; "": none
 }
 
 func (f *flags) adapters() *adapters {
 	a := &adapters{app: f.app}
+	f.taskVar(&a.task)
 	f.Func("adapter", "`DIR[=SCALE]` of a LoRA adapter in peft's files, or a GGUF file of one for a model in a GGUF file; may be given several times", func(s string) error {
 		a.names = append(a.names, s)
 		return nil
 	})
 	return a
+}
+
+// taskVar adds the flag -task.
+func (f *flags) taskVar(task *string) {
+	f.StringVar(task, "task", "", "`name` of a task, such as retrieval, whose adapter is in the model's folder, as with jina-embeddings-v5")
+}
+
+// ofTask returns the adapter of a task; nil: none is named.
+func ofTask(task string) []models.Adapter {
+	if task == "" {
+		return nil
+	}
+	return []models.Adapter{{Task: task}}
+}
+
+// String is what the flags say.
+func (a *adapters) String() string {
+	if a.task != "" {
+		return fmt.Sprintf("%q task=%q", a.names, a.task)
+	}
+	return fmt.Sprintf("%q", a.names)
 }
 
 // list returns the adapters that the flags name. It pulls adapters of the hub.
@@ -106,7 +130,7 @@ func (a *adapters) list() (list []models.Adapter, err error) {
 		}
 		list = append(list, one)
 	}
-	return list, nil
+	return append(list, ofTask(a.task)...), nil
 }
 
 // adapter returns the adapter for the value of a flag, DIR[=SCALE]. It pulls an adapter of the hub.
@@ -126,7 +150,9 @@ func (a *app) adapter(flag, name string) (one models.Adapter, err error) {
 // pathsOf returns the folders and files of adapters.
 func pathsOf(list []models.Adapter) (paths []string) {
 	for _, a := range list {
-		paths = append(paths, a.Path)
+		if a.Task == "" { // the others are in the folder of the model
+			paths = append(paths, a.Path)
+		}
 	}
 	return paths
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/hub"
@@ -72,10 +73,11 @@ func at(dir string, list func(fs.FS) ([]File, error)) ([]File, error) {
 func Folder(fsys fs.FS) ([]File, error) {
 	names, err := fs.Glob(fsys, "*")
 	inner, innerErr := fs.Glob(fsys, "*/*")
-	if err := cmp.Or(err, innerErr); err != nil {
+	adapters, adaptersErr := fs.Glob(fsys, "adapters/*/*")
+	if err := cmp.Or(err, innerErr, adaptersErr); err != nil {
 		return nil, err
 	}
-	return regularFiles(fsys, hub.Needed(append(names, inner...)))
+	return regularFiles(fsys, hub.Needed(slices.Concat(names, inner, adapters)))
 }
 
 // adapter lists the files that opening a folder as an adapter reads.

@@ -166,6 +166,55 @@ def _(out):
     answers(f)
 
 
+def tasks(out, name, tokenizer, special, model, seed):
+    """As jina-embeddings-v5 is published: a base, adapters by task beside it, and code of its own, whose class in custom_st.py and whose method
+    encode this computes with peft: the last token's hidden state, cut, with length 1. Needs peft."""
+    import peft
+    f = Folder(out, name, tokenizer, **special)
+    names = ["retrieval", "text-matching"]
+    f.model(model, seed)
+    with open(f.path + "/config.json") as t:
+        f.json("config.json", json.load(t) | {"model_type": "jina_embeddings_v5", "architectures": ["JinaEmbeddingsV5Model"], "task_names": names,
+                                              "auto_map": {"AutoConfig": "configuration_jina_embeddings_v5.JinaEmbeddingsV5Config", "AutoModel": "modeling_jina_embeddings_v5.JinaEmbeddingsV5Model"}})
+    f.json("modules.json", [{"idx": 0, "name": "transformer", "path": "", "type": "custom_st.Transformer", "kwargs": ["task", "truncate_dim"]}])
+    prompts = {"query": "Query: ", "document": "Document: "}
+    f.json("config_sentence_transformers.json", {"prompts": prompts, "default_prompt_name": "document", "similarity_fn_name": "cosine"})
+    expected = {"texts": TEXTS}
+    for i, task in enumerate(names):
+        config = peft.LoraConfig(r=4, lora_alpha=4, task_type="FEATURE_EXTRACTION", target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"])
+        base = type(model).from_pretrained(f.path, config=model.config, dtype=torch.float32, attn_implementation="eager")
+        m = peft.get_peft_model(base, config).eval()
+        with torch.no_grad():
+            for j, (n, p) in enumerate(sorted(m.named_parameters())):
+                if "lora_" in n:
+                    p.copy_(torch.randn(p.shape, generator=torch.Generator().manual_seed(seed * 1000 + i * 500 + j)) * 0.2)
+        m.save_pretrained(os.path.join(f.path, "adapters", task))
+        os.remove(os.path.join(f.path, "adapters", task, "README.md"))
+
+        def encode(prefix, dim=None):
+            rows = []
+            for text in TEXTS:
+                ids = f.tokenizer([prefix + text], return_tensors="pt", truncation=True, max_length=model.config.max_position_embeddings)
+                with torch.no_grad():
+                    rows.append(floats(torch.nn.functional.normalize(m(**ids).last_hidden_state[0, -1, :dim], dim=0)))
+            return rows
+
+        expected[task] = {"queries": encode("Query: "), "documents": encode("Document: "), "dim12": encode("Document: ", 12)}
+    f.json("expected.json", expected)
+
+
+@folder("embed-tasks")
+def _(out):
+    c = hf.EuroBertConfig(vocab_size=605, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=64, rope_theta=1000000, bos_token_id=2, eos_token_id=3, pad_token_id=0, mask_token_id=4)
+    tasks(out, "embed-tasks", "bert", BERT_SPECIAL, hf.EuroBertModel(c), 43)
+
+
+@folder("embed-tasks-causal")
+def _(out):
+    c = hf.Qwen3Config(vocab_size=563, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=64, tie_word_embeddings=True, use_sliding_window=False)
+    tasks(out, "embed-tasks-causal", "qwen3", dict(tokenizer_class="Qwen2Tokenizer", model_max_length=131072, eos_token="<|im_end|>", pad_token="<|endoftext|>"), hf.Qwen3Model(c), 47)
+
+
 @folder("embed-static")
 def _(out):
     """Vectors of tokens alone; the tokenizer cuts texts, as model2vec's do."""

@@ -29,7 +29,10 @@ var HandMade = map[string]*pyclass.Class{
 	// GTE as it was published, by code of its own too.
 	"model2vec": {},
 	"new":       {Fields: map[string]string{"pack_qkv": "true", "logn_attention_clip1": "false"}},
-	"timm":      {Fields: map[string]string{"num_features": "768", "pretrained_cfg": "null"}},
+	// Its fields are those of its base, EuroBERT or Qwen 3.
+	"jina_embeddings_v5": {},
+
+	"timm": {Fields: map[string]string{"num_features": "768", "pretrained_cfg": "null"}},
 }
 
 // account records which fields of one object of a configuration are read.

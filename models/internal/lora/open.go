@@ -3,6 +3,7 @@ package lora
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -27,6 +28,7 @@ type Adapters struct {
 // Wanted is an adapter to open.
 type Wanted struct {
 	Path  string
+	FS    fs.FS   // of the folder, whose Path is for messages; nil: that of the operating system
 	Scale float32 // 0: 1
 	Name  string  // of one that stays beside the weights; else ""
 }
@@ -71,16 +73,22 @@ func (a Wanted) open(b Base) (*adapter, error) {
 	if s := float64(scale); math.IsNaN(s) || math.IsInf(s, 0) {
 		return nil, check.Option("Scale", scale, "want a number")
 	}
-	path := hub.Folder(a.Path)
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, check.Errorf(fault.ErrFolder, "%w", err)
-	}
 	var opened *adapter
+	path, isDir := hub.Folder(a.Path), a.FS != nil
+	if !isDir {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, check.Errorf(fault.ErrFolder, "%w", err)
+		}
+		isDir = info.IsDir()
+	}
+	var err error
 	switch {
-	case info.IsDir() && b.Architecture != "":
+	case a.FS != nil:
+		opened, err = openPEFT(a.FS, b)
+	case isDir && b.Architecture != "":
 		return nil, check.Errorf(fault.ErrOption, "the model is a GGUF file, and the adapter a folder: not supported; llama.cpp's convert_lora_to_gguf.py converts the adapter to a GGUF file")
-	case info.IsDir():
+	case isDir:
 		opened, err = openPEFT(os.DirFS(path), b)
 	case b.Architecture == "":
 		return nil, check.Errorf(fault.ErrOption, "the model is a folder, and the adapter a file: not supported; want the adapter's folder")

@@ -41,6 +41,14 @@ func (f *Files) openSentence(fsys fs.FS, doc configuration.Document, m Parts) (*
 	if err != nil {
 		return nil, err
 	}
+	if m.ModelType == jina5 && len(modules) == 1 && modules[0].Type == jina5Module {
+		if s, err = Pooled(s.encoder, "lasttoken", true); err != nil {
+			return nil, err
+		}
+		err = s.readSentence(fsys)
+		f.Warnings = append(f.Warnings, s.warnings...)
+		return s, err
+	}
 	for i, module := range modules {
 		if err := s.add(fsys, i, module); err != nil {
 			return nil, err

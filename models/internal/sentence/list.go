@@ -39,6 +39,10 @@ var modulePackages = map[string][]string{
 	"Dropout":              {"models", "models.Dropout", "sentence_transformer.modules", "sentence_transformer.modules.dropout"},
 }
 
+// jina5Module is the only module of jina-embeddings-v5, whose code is in the folder: a model of the
+// type jina5, the last token's hidden state, and its normalization.
+const jina5, jina5Module = "jina_embeddings_v5", "custom_st.Transformer"
+
 // kind is which of the known modules it is, "" for another.
 func (m module) kind() string {
 	at := strings.LastIndex(m.Type, ".")
@@ -79,7 +83,7 @@ func Made(fsys fs.FS) (vectors, scores bool, err error) {
 		return false, false, err
 	}
 	vectors = slices.ContainsFunc(modules, func(m module) bool {
-		return slices.Contains([]string{"Pooling", "StaticEmbedding", "SpladePooling", "MultiVectorMask"}, m.Type[strings.LastIndex(m.Type, ".")+1:]) || strings.HasPrefix(m.Type, "pylate.")
+		return m.Type == jina5Module || slices.Contains([]string{"Pooling", "StaticEmbedding", "SpladePooling", "MultiVectorMask"}, m.Type[strings.LastIndex(m.Type, ".")+1:]) || strings.HasPrefix(m.Type, "pylate.")
 	})
 	pairs, err := modulesFor(fsys, "CrossEncoder")
 	scores = err == nil && len(pairs) > 1
