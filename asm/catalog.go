@@ -12,7 +12,7 @@ import (
 )
 
 // Catalog has every generated kernel.
-var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, tileKernels, blocksKernels, signKernels, stateKernels, quantizeKernels)
+var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, tileKernels, blocksKernels, blockTileKernels, signKernels, stateKernels, quantizeKernels)
 
 // vectorKernels work on vectors, elementwise.
 var vectorKernels = []Kernel{

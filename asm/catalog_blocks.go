@@ -2,6 +2,7 @@ package asm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
@@ -43,6 +44,42 @@ var blocksKernels = []Kernel{
 		"A block of 256 begins with a number of 16 bits for each column. Then there are, 8 times, two signed bytes",
 		"for each column, for two groups, and w for both. The scale is number times byte; q of group g of the two is",
 		"w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4."),
+}
+
+// blockTileKernels multiply the same layouts by tiles.
+var blockTileKernels = []Kernel{
+	blockTiles("blocks8"), blockTiles("blocks4"),
+}
+
+// blockTiles returns the micro-kernel by tiles for the layout of another.
+func blockTiles(name string) Kernel {
+	at := slices.IndexFunc(blocksKernels, func(k Kernel) bool { return k.Name == name })
+	l := blocksKernels[at].Blocks
+	groups := Expr(fmt.Sprintf("k/%d", l.Group))
+	doc := []string{
+		"multiplies rows of integers with panels of nr columns by tiles, with the results of " + name + " for each panel. The panels are ldb",
+		"bytes apart. The sums begin with 0.",
+	}
+	params := []Param{
+		each("m", 1, "1", "15", "16", "17", "32", "33", "70"), each("k", 32, "32", "96", "256", "544"),
+		turn("nr", 1, "nr"), turn("panels", 1, "1", "2", "3"),
+		in("a", "m", "k", "lda").of(Int8), Stride("lda"), in("scale", groups, "m", "ldscale"),
+	}
+	if l.Least {
+		params = append(params, in("offset", groups, "m", "ldscale"))
+	}
+	params = append(params, Stride("ldscale"),
+		in("b", "panels", Expr(fmt.Sprintf("(k+%d)/%d*%d*nr", l.Elements-1, l.Elements, l.Bytes())), "ldb").of(Uint8), Stride("ldb"),
+		Operand{Name: "work", Elem: Int32, Rows: "1", Cols: expr(kernel.BlockTileWork), Access: Scratch},
+		out("c", "m", "panels*nr", "ldc"), Stride("ldc"))
+	return Kernel{
+		File: "block_tiles", Source: "block_tiles.go", Name: name + "Tiles", Doc: doc, Params: params,
+		Close: Closeness{Exact: true},
+		On: []On{
+			{Tier: "AVX512", Needs: []arch.Feature{arch.AMX}, Body: kernel.BlockTiles(l)},
+			{Tier: "AVX2", Needs: []arch.Feature{arch.F16C, arch.AMX}, Body: kernel.BlockTiles(l)},
+		},
+	}
 }
 
 // blocks returns a micro-kernel for a layout.

@@ -32,48 +32,6 @@ var tileKernels = []Kernel{
 		On:    []On{{Tier: "AVX2", Needs: []arch.Feature{arch.AMX}, Body: kernel.Int8Tiles}},
 	},
 	{
-		File: "word_digits", Source: "word_tiles.go", Name: "wordDigits",
-		Doc: []string{
-			"splits words into digits, for wordTiles: x[i] is 256*high + low, where low is a signed byte, and high is taken modulo 256. With the",
-			"low byte of a word first,",
-			"",
-			"	dst[i] = 0, high",
-			"	dst[lddst+i] = high, low",
-			"	dst[2*lddst+i] = low, 0",
-			"",
-			"n is a multiple of 32.",
-		},
-		Params: []Param{
-			out("dst", "3", "n", "lddst").of(Int16), Stride("lddst"), in("x", "1", "n", "").of(Int16), each("n", 32, "32", "64", "160"),
-		},
-		Close: Closeness{Exact: true},
-		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:  kernel.WordDigits,
-	},
-	{
-		File: "word_tiles", Source: "word_tiles.go", Name: "wordTiles",
-		Doc: []string{
-			"multiplies rows of words by panels of nr columns, 16 or 32; b has three sets of them. A word of a is two unsigned bytes, a word of b is",
-			"two signed bytes, and a product of words is the sum of the product of their low bytes and that of their high bytes:",
-			"",
-			"	s := for each set t, the sum of a[i*lda+p] * b[(t*panels+q)*ldb+p/2*2*nr+2*j+p%2] for p < k",
-			"	y := float32(float32(s[0]<<16 + s[1]<<8 + s[2]) * weight[q*nr+j])",
-			"	c[i*ldc+q*nr+j] = y, added to c[i*ldc+j] if add is not 0",
-			"",
-			"for each panel q. k is a multiple of 16. Sums wrap around.",
-		},
-		Params: []Param{
-			each("m", 1, "1", "15", "16", "17", "33", "64"), each("k", 16, "16", "48", "96", "256"),
-			each("nr", 16, "16", "32"), turn("panels", 1, "1", "2", "3"),
-			in("a", "m", "k", "lda").of(Int16), Stride("lda"), in("b", "3*panels", "k*nr", "ldb").of(Int16), Stride("ldb"),
-			in("weight", "1", "panels*nr", ""),
-			Operand{Name: "sums", Elem: Int32, Rows: "1", Cols: expr(kernel.TileSums), Access: Scratch},
-			turn("add", 0, "0", "1"), update("c", "m", "panels*nr", "ldc"), Stride("ldc"),
-		},
-		Close: Closeness{Exact: true},
-		On:    []On{{Tier: "AVX2", Needs: []arch.Feature{arch.AMX}, Body: kernel.WordTiles}},
-	},
-	{
 		File: "bfloat16_tiles", Source: "tiles.go", Name: "bfloat16Tiles",
 		Doc: []string{
 			"multiplies rows of bfloat16 numbers by panels of nr columns, 16 or 32:",

@@ -167,11 +167,13 @@ const (
 	WeightBits, ValueTop, MostWordKeys = %d, %d, %d
 	// TileSums is the number of sums in the tiles of Int8Tiles.
 	TileSums = %d
+	// BlockTileWork is the number of elements of 32 bits that products of blocks by tiles work in.
+	BlockTileWork = %d
 	// PanelsAtOnce is the number of panels that the kernels of one row multiply side by side.
 	PanelsAtOnce = %d
 )
 `, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Stretch, kernel.WeightBlock, kernel.RotateBlock, kernel.RotateGroup, kernel.SignPanel,
-		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys, kernel.TileSums, kernel.PanelsAtOnce)
+		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys, kernel.TileSums, kernel.BlockTileWork, kernel.PanelsAtOnce)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {

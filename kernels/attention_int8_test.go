@@ -152,9 +152,8 @@ func TestAttentionInt8Bits(t *testing.T) {
 	})
 }
 
-// TestAttentionInt8Tiles expects the bits of pure Go from every configuration, for shapes on which
-// tiles and vectors may differ.
-func TestAttentionInt8Tiles(t *testing.T) {
+// TestAttentionInt8Configurations expects the bits of pure Go from every configuration.
+func TestAttentionInt8Configurations(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, dim := range []int{32, 64, 128} {
 		for i, n := range []int{65, 96, 127, 128, 129, 257} {

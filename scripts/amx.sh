@@ -20,9 +20,8 @@ on() {
 on LDTILECFG,STTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILELOADDT1,TILESTORED,TDPBSSD,TDPBSUD,TDPBUSD,TDPBUUD,TDPBF16PS \
 	-run '^TestNative$' ./scripts/amx/tile
 on LDTILECFG -run '^TestTiles$' ./internal/checkasm
-on LDTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILESTORED,TDPBSUD,TDPBUSD,TDPBF16PS -short -run '^TestCatalog$/^(int8|word|bfloat16)Tiles$' ./kernels/internal/simd
-on TDPBSUD,TDPBUSD -run '^Test(Scores|Values)ByTiles$' ./kernels/internal/weights
-on TDPBSUD,TDPBUSD -run '^TestAttentionInt8Tiles$' ./kernels
+on LDTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILESTORED,TDPBSUD,TDPBSSD,TDPBF16PS -short -run '^TestCatalog$/^(int8|bfloat16|blocks.*)Tiles$' ./kernels/internal/simd
+on TDPBSSD -short -run '^TestBlocksBits$' ./kernels
 on TDPBSUD,TDPBF16PS -run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$)' ./kernels
 
 # Where the system refuses tiles, and where they are turned off, products are computed without tiles.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench_amx.sh [ROUNDS]: tests and measures the tiles of AMX on this processor, which must have them. First the tests run natively: the emulator is compared with
-# the processor, kernels run between guard pages, their bits are compared, and 16 goroutines make a million calls. Then products of int8 and bf16_fast, and attention
-# in int8, are measured alternately with and without tiles for ROUNDS (10): bf16_fast by tiles, by VDPBF16PS, and as plain bf16, and float32 for comparison. It prints
+# the processor, kernels run between guard pages, their bits are compared, and 16 goroutines make a million calls. Then products of int8 and bf16_fast are
+# measured alternately with and without tiles for ROUNDS (10): bf16_fast by tiles, by VDPBF16PS, and as plain bf16, and float32 for comparison. It prints
 # the medians, and each target with "met" or "MISSED"; then it measures the tiles by themselves, and other libraries if `make peers` installed them.
 #
 # With TURNS=only it leaves out the tests, and runs without AMX too, to try this script: columns "with tiles" are then measured without, and no target is met or missed.
@@ -35,8 +35,8 @@ if [ "${TURNS:-}" != only ]; then
 
 	export AVOFORMER_REQUIRE_AMX=1 AVOFORMER_TILES=permitted
 	(cd tile && ./test -test.run '^TestNative$')
-	./simd.test -test.run '^(TestPermission|TestCatalog)$/^(int8|word|bfloat16)Tiles$'
-	(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$|TestAttentionInt8Tiles$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
+	./simd.test -test.run '^(TestPermission|TestCatalog)$/^(int8|bfloat16|blocks.*)Tiles$'
+	(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestBF16Fast$|TestFeedForward$|TestBlocksBits$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
 fi
 
 results=$(mktemp)
@@ -46,13 +46,10 @@ turn() {
 	(cd kernels && AVOFORMER_CPU=$2 ./test -test.run '^$' -test.bench "$3" -test.benchtime "${TIME:-50ms}") |
 		awk -v how="$1" '/^Benchmark/ { print how, substr($1, 10), $3 }' >>"$results"
 }
-attention='^BenchmarkAttentionInt8$/./int8=true'
 for ((round = 0; round < rounds; round++)); do
 	turn tiles '' 'GemmInt8/format=(f32|int8|bf16_fast)$'
 	turn pairs -amx 'GemmInt8/format=(int8|bf16_fast)$'
 	turn plain -amx,-avx512bf16 'GemmInt8/format=bf16_fast$'
-	turn tiles '' "$attention"
-	turn pairs -amx "$attention"
 done
 echo "medians of $rounds rounds in turn in us, conversion of A included in products; bf16_fast is VDPBF16PS without tiles where the CPU has it"
 trial=
@@ -64,7 +61,7 @@ sort -k1,2 -k3,3n "$results" | awk -v trial="$trial" '
 	function verdict(met, text) { print (trial ? trial "  " : met ? "met     " : "MISSED  ") text }
 	END {
 		for (i = 1; i <= all; i++) {
-			c = cases[i]; kind = c ~ /^Attention/ ? "attention" : c ~ /bf16_fast/ ? "bf16_fast" : "int8"
+			c = cases[i]; kind = c ~ /bf16_fast/ ? "bf16_fast" : "int8"
 			tiles = median("tiles " c); without = median("pairs " c); sum[kind]++
 			line = sprintf("%-60s %10.1f with tiles, %10.1f without: %.2f", c, tiles, without, without / tiles)
 			if (kind == "bf16_fast") {
@@ -78,7 +75,6 @@ sort -k1,2 -k3,3n "$results" | awk -v trial="$trial" '
 			if (tiles > 1.03 * without) { slower[kind]++; list = list "        " c "\n" }
 		}
 		verdict(!slower["int8"], sprintf("products of int8: %d of %d slower with tiles by over 3%%, want 0", slower["int8"], sum["int8"]))
-		verdict(!slower["attention"], sprintf("attention in int8: %d of %d slower with tiles by over 3%%, want 0", slower["attention"], sum["attention"]))
 		verdict(!slower["bf16_fast"] && !slower["plain"], sprintf("bf16_fast: %d of %d slower with tiles than without by over 3%%, %d than plain, want 0", slower["bf16_fast"], sum["bf16_fast"], slower["plain"]))
 		printf "%s", list
 		verdict(pairs == sum["bf16_fast"], sprintf("bf16_fast: VDPBF16PS is faster than plain in %d of %d, want all", pairs, sum["bf16_fast"]))
@@ -86,7 +82,7 @@ sort -k1,2 -k3,3n "$results" | awk -v trial="$trial" '
 	}'
 [ "${TURNS:-}" != only ] || exit 0
 echo "tiles alone, from integers to float32; /near does not wait for memory"
-./simd.test -test.run '^$' -test.bench '^BenchmarkInt8Tiles$'
+./simd.test -test.run '^$' -test.bench '^Benchmark(Int8|Block)Tiles$'
 if [ -d "$here/../bench/.peers" ]; then
 	cd "$here/.."
 	for threads in 1 2; do go run -C bench ./cmd/compare -cases gemm_packed_int8 -rounds "$rounds" -threads "$threads" -v; done

@@ -21,8 +21,8 @@ type Tiles interface {
 	// of the sums, which has 32 bits, it adds the products of four bytes of row i of a and the four
 	// bytes of element j of a row of b, for all rows of b.
 	DotTile(sums, a, b Tile)
-	// DotUnsignedTile does the same as DotTile for unsigned bytes of a and signed bytes of b.
-	DotUnsignedTile(sums, a, b Tile)
+	// DotSignedTile does the same as DotTile for signed bytes of both.
+	DotSignedTile(sums, a, b Tile)
 	// DotBFloat16Tile adds the products of bfloat16 numbers. For element j of row i of the sums, a
 	// float32, it multiplies two numbers of row i of a by the two numbers of element j of a row of
 	// b, for all rows of b. It adds up the products of first numbers in the order of rows, and

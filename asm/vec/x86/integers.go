@@ -221,6 +221,13 @@ func (x *Machine) Magnitudes(b vec.V) vec.V {
 // AddWords adds lanes as words.
 func (x *Machine) AddWords(a, b, to vec.V) { x.VPADDW(vector(a), vector(b), vector(to)) }
 
+// SubBytes returns the bytes of a less those of b.
+func (x *Machine) SubBytes(a, b vec.V) vec.V {
+	w := x.NewV()
+	x.VPSUBB(vector(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
 // AddIntsAt returns v plus the integers of 32 bits at p + off.
 func (x *Machine) AddIntsAt(v vec.V, p vec.Ptr, off int) vec.V {
 	w := x.NewV()

@@ -101,9 +101,9 @@ func (x *Machine) DotTile(sums, a, b vec.Tile) {
 	x.tileOp("TDPBSUD", amxInt8, tile(b), tile(a), tile(sums))
 }
 
-// DotUnsignedTile implements Tiles.
-func (x *Machine) DotUnsignedTile(sums, a, b vec.Tile) {
-	x.tileOp("TDPBUSD", amxInt8, tile(b), tile(a), tile(sums))
+// DotSignedTile implements Tiles.
+func (x *Machine) DotSignedTile(sums, a, b vec.Tile) {
+	x.tileOp("TDPBSSD", amxInt8, tile(b), tile(a), tile(sums))
 }
 
 // DotBFloat16Tile implements Tiles.
@@ -147,7 +147,7 @@ func number(r reg.Register) int { return int(r.(reg.Physical).PhysicalIndex()) }
 // tileEncodings has the prefix in VEX and the opcode (Intel SDM volume 2).
 var tileEncodings = map[string]struct{ prefix, opcode byte }{
 	"LDTILECFG": {0, 0x49}, tileRelease: {0, 0x49}, "TILEZERO": {3, 0x49},
-	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e}, "TDPBUSD": {1, 0x5e}, "TDPBF16PS": {2, 0x5c},
+	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e}, "TDPBSSD": {3, 0x5e}, "TDPBF16PS": {2, 0x5c},
 }
 
 // code returns VEX.128.p.0F38.W0, the opcode, and the registers in ModR/M.

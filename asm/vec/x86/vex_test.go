@@ -36,7 +36,7 @@ func samples() (all []encoded) {
 			tileInstruction{opcode: "TILELOADD", mem: &tileAddress{r, other}, first: true, tiles: []int{t}},
 			tileInstruction{opcode: "TILESTORED", mem: &tileAddress{r, other}, tiles: []int{t}},
 			tileInstruction{opcode: "TDPBSUD", tiles: []int{t, (t + 3) % tileMax, (t + 5) % tileMax}},
-			tileInstruction{opcode: "TDPBUSD", tiles: []int{t, (t + 3) % tileMax, (t + 5) % tileMax}},
+			tileInstruction{opcode: "TDPBSSD", tiles: []int{t, (t + 3) % tileMax, (t + 5) % tileMax}},
 			tileInstruction{opcode: "TDPBF16PS", tiles: []int{t, (t + 3) % tileMax, (t + 5) % tileMax}})
 	}
 	return all

@@ -91,9 +91,6 @@ func (c *Call) add(g group, sequences int) {
 	g.way = c.chooseStrategy(&g)
 	c.planSplits(&g)
 	g.ints, g.strip = c.byIntegers(&g), c.stripRows()
-	if g.ints {
-		g.strip = max(g.strip, c.int8.TileStrip())
-	}
 	g.perPart = min(g.units*g.splits, max(1, partElements/g.rows/max(g.split, 1)))
 	g.joins = g.way == attendTiles && g.rows%c.stripRows() == 0 && g.splits == 1 && g.fold == 1 && c.P.Relative == nil &&
 		!slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.ByQuery() })

@@ -98,7 +98,7 @@ type scratch struct {
 	rounded  weights.RoundedRows
 	pairs    rowsOfCall // rows in rounded
 	strip    []float32  // products by tiles that have not become elements of C yet
-	tileSums []int32    // sums for simd.Int8Tiles
+	tileWork []int32    // memory of the kernels of tiles
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

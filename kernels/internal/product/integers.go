@@ -28,11 +28,11 @@ func (b *block) int8Panels() {
 			}
 		}
 		method = packed.Method(x.M)
-		switch x.Kernel = method.Kernel; x.Kernel {
-		case simd.KernelInt8Tiles:
+		if method.Panels > 0 {
 			b.tiles(s, a, &method, x.I, i, x.M, b.int8InC())
 			continue
-		case simd.KernelInt8Winograd:
+		}
+		if x.Kernel = method.Kernel; x.Kernel == simd.KernelInt8Winograd {
 			a.OfRows(g.isa, x.I, x.M, g.k)
 		}
 		for j := 0; j < b.n; j += nr {

@@ -62,6 +62,6 @@ func (b *block) multiplyTiles(s *scratch, a *weights.RowsOfA, first, j, m, n int
 		s.rounded.Multiply(b.b.packed, j, m, n, c, ldc)
 		return
 	}
-	s.tileSums = mem.Grow(s.tileSums, simd.TileSums)
-	a.MultiplyTiles(b.b.packed, first, j, m, n, s.tileSums, bias, c, ldc)
+	s.tileWork = mem.Grow(s.tileWork, simd.BlockTileWork)
+	a.MultiplyTiles(b.b.packed, first, j, m, n, s.tileWork, bias, c, ldc)
 }

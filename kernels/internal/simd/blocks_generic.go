@@ -206,3 +206,26 @@ func blocks4NLKGeneric(m, k, nr int, a []int8, lda int, scale []float32, start [
 func blocks3KGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
 	Blocks3KLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }
+
+// multiplyTiles is multiply for some panels, and with sums that begin with 0.
+func (l *BlockLayout) multiplyTiles(m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, c []float32, ldc int) {
+	start := make([]int32, k/l.Group*ldscale)
+	for g := range k / l.Group {
+		for i := range m {
+			for _, x := range a[i*lda+g*l.Group:][:l.Group] {
+				start[g*ldscale+i] -= 128 * int32(x)
+			}
+		}
+	}
+	for q := range panels {
+		l.multiply(m, k, nr, a, lda, scale, start, offset, ldscale, b[q*ldb:], 0, c[q*nr:], ldc)
+	}
+}
+
+func blocks8TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, _ []int32, c []float32, ldc int) {
+	Blocks8Layout.multiplyTiles(m, k, nr, panels, a, lda, scale, nil, ldscale, b, ldb, c, ldc)
+}
+
+func blocks4TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, _ []int32, c []float32, ldc int) {
+	Blocks4Layout.multiplyTiles(m, k, nr, panels, a, lda, scale, nil, ldscale, b, ldb, c, ldc)
+}

@@ -1331,39 +1331,6 @@ func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32
 	}
 }
 
-// WordDigits runs the implementation for the tier. [KernelWordDigits] has its contract.
-func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
-	if race.Enabled {
-		raceWriteRows(dst, 3, n, lddst)
-		raceRead(x)
-	}
-	switch chosen[KernelWordDigits][isa&isaMask] {
-	case 0:
-		wordDigitsAVX512(dst, lddst, x, n)
-	case 1:
-		wordDigitsAVX2(dst, lddst, x, n)
-	default:
-		wordDigitsGeneric(dst, lddst, x, n)
-	}
-}
-
-// WordTiles runs the implementation for the tier. [KernelWordTiles] has its contract.
-func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int) {
-	if race.Enabled {
-		raceReadRows(a, m, k, lda)
-		raceReadRows(b, 3*panels, k*nr, ldb)
-		raceRead(weight)
-		raceWrite(sums)
-		raceWriteRows(c, m, panels*nr, ldc)
-	}
-	switch chosen[KernelWordTiles][isa&isaMask] {
-	case 0:
-		wordTilesAVX2AMX(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
-	default:
-		wordTilesGeneric(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
-	}
-}
-
 // BFloat16Tiles runs the implementation for the tier. [KernelBFloat16Tiles] has its contract.
 func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	if race.Enabled {
@@ -1683,6 +1650,44 @@ func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 		blocks3KAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	default:
 		blocks3KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks8Tiles runs the implementation for the tier. [KernelBlocks8Tiles] has its contract.
+func Blocks8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(b, panels, (k+31)/32*34*nr, ldb)
+		raceWrite(work)
+		raceWriteRows(c, m, panels*nr, ldc)
+	}
+	switch chosen[KernelBlocks8Tiles][isa&isaMask] {
+	case 0:
+		blocks8TilesAVX512AMX(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
+	case 1:
+		blocks8TilesAVX2F16CAMX(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
+	default:
+		blocks8TilesGeneric(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
+	}
+}
+
+// Blocks4Tiles runs the implementation for the tier. [KernelBlocks4Tiles] has its contract.
+func Blocks4Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(b, panels, (k+31)/32*18*nr, ldb)
+		raceWrite(work)
+		raceWriteRows(c, m, panels*nr, ldc)
+	}
+	switch chosen[KernelBlocks4Tiles][isa&isaMask] {
+	case 0:
+		blocks4TilesAVX512AMX(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
+	case 1:
+		blocks4TilesAVX2F16CAMX(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
+	default:
+		blocks4TilesGeneric(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
 	}
 }
 

@@ -399,16 +399,6 @@ func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32
 	int8TilesGeneric(m, k, nr, panels, a, lda, scale, start, b, ldb, weight, bias, sums, c, ldc)
 }
 
-// WordDigits runs the implementation for the tier. [KernelWordDigits] has its contract.
-func WordDigits(isa ISA, dst []int16, lddst int, x []int16, n int) {
-	wordDigitsGeneric(dst, lddst, x, n)
-}
-
-// WordTiles runs the implementation for the tier. [KernelWordTiles] has its contract.
-func WordTiles(isa ISA, m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int) {
-	wordTilesGeneric(m, k, nr, panels, a, lda, b, ldb, weight, sums, add, c, ldc)
-}
-
 // BFloat16Tiles runs the implementation for the tier. [KernelBFloat16Tiles] has its contract.
 func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int) {
 	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, c, ldc)
@@ -482,6 +472,16 @@ func Blocks4NLK(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start
 // Blocks3K runs the implementation for the tier. [KernelBlocks3K] has its contract.
 func Blocks3K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks3KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+}
+
+// Blocks8Tiles runs the implementation for the tier. [KernelBlocks8Tiles] has its contract.
+func Blocks8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	blocks8TilesGeneric(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
+}
+
+// Blocks4Tiles runs the implementation for the tier. [KernelBlocks4Tiles] has its contract.
+func Blocks4Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	blocks4TilesGeneric(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
 }
 
 // SignDots runs the implementation for the tier. [KernelSignDots] has its contract.

@@ -391,15 +391,6 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2amx", ISA: AVX2, Needs: AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
-	KernelWordDigits: {
-		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
-		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Elements: 32768},
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
-	KernelWordTiles: {
-		{Name: "avx2amx", ISA: AVX2, Needs: AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
 	KernelBFloat16Tiles: {
 		{Name: "avx2amx", ISA: AVX2, Needs: AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
@@ -495,6 +486,16 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},
 		{Name: "avx2vnnif16c", ISA: AVX2, Needs: AVXVNNI | F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "avx2f16c", ISA: AVX2, Needs: F16C, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks8Tiles: {
+		{Name: "avx512amx", ISA: AVX512, Needs: AMX, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2f16camx", ISA: AVX2, Needs: F16C | AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks4Tiles: {
+		{Name: "avx512amx", ISA: AVX512, Needs: AMX, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2f16camx", ISA: AVX2, Needs: F16C | AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelSignDots: {

@@ -308,12 +308,6 @@ var implementations = [numKernels][]Implementation{
 	KernelInt8Tiles: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
-	KernelWordDigits: {
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
-	KernelWordTiles: {
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
 	KernelBFloat16Tiles: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
@@ -381,6 +375,12 @@ var implementations = [numKernels][]Implementation{
 	KernelBlocks3K: {
 		{Name: "neondotprod", ISA: NEON, Needs: DotProd, Width: 4, MR: 6, NR: 16, Elements: 32768},
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks8Tiles: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks4Tiles: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelSignDots: {

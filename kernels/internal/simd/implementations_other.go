@@ -243,12 +243,6 @@ var implementations = [numKernels][]Implementation{
 	KernelInt8Tiles: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
-	KernelWordDigits: {
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
-	KernelWordTiles: {
-		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
-	},
 	KernelBFloat16Tiles: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
@@ -292,6 +286,12 @@ var implementations = [numKernels][]Implementation{
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelBlocks3K: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks8Tiles: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks4Tiles: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
 	KernelSignDots: {

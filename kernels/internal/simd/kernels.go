@@ -936,37 +936,6 @@ const (
 	//
 	// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelInt8Tiles
-	// KernelWordDigits splits words into digits, for wordTiles: x[i] is 256*high + low, where low is a signed byte, and high is taken modulo 256. With the
-	// low byte of a word first,
-	//
-	//	dst[i] = 0, high
-	//	dst[lddst+i] = high, low
-	//	dst[2*lddst+i] = low, 0
-	//
-	// n is a multiple of 32.
-	//
-	//	dst 3 x n int16, rows lddst apart, written
-	//	x   n int16
-	//
-	// n >= 32. Operands that are written must not overlap other operands, except where it is allowed above.
-	KernelWordDigits
-	// KernelWordTiles multiplies rows of words by panels of nr columns, 16 or 32; b has three sets of them. A word of a is two unsigned bytes, a word of b is
-	// two signed bytes, and a product of words is the sum of the product of their low bytes and that of their high bytes:
-	//
-	//	s := for each set t, the sum of a[i*lda+p] * b[(t*panels+q)*ldb+p/2*2*nr+2*j+p%2] for p < k
-	//	y := float32(float32(s[0]<<16 + s[1]<<8 + s[2]) * weight[q*nr+j])
-	//	c[i*ldc+q*nr+j] = y, added to c[i*ldc+j] if add is not 0
-	//
-	// for each panel q. k is a multiple of 16. Sums wrap around.
-	//
-	//	a      m x k int16, rows lda apart
-	//	b      3*panels x k*nr int16, rows ldb apart
-	//	weight panels*nr
-	//	sums   1024 int32, scratch
-	//	c      m x panels*nr, rows ldc apart, read and written
-	//
-	// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
-	KernelWordTiles
 	// KernelBFloat16Tiles multiplies rows of bfloat16 numbers by panels of nr columns, 16 or 32:
 	//
 	//	c[i*ldc+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]
@@ -1369,6 +1338,28 @@ const (
 	//
 	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks3K
+	// KernelBlocks8Tiles multiplies rows of integers with panels of nr columns by tiles, with the results of blocks8 for each panel. The panels are ldb
+	// bytes apart. The sums begin with 0.
+	//
+	//	a     m x k int8, rows lda apart
+	//	scale k/32 x m, rows ldscale apart
+	//	b     panels x (k+31)/32*34*nr uint8, rows ldb apart
+	//	work  4800 int32, scratch
+	//	c     m x panels*nr, rows ldc apart, written
+	//
+	// m >= 1, k >= 32, nr >= 1, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
+	KernelBlocks8Tiles
+	// KernelBlocks4Tiles multiplies rows of integers with panels of nr columns by tiles, with the results of blocks4 for each panel. The panels are ldb
+	// bytes apart. The sums begin with 0.
+	//
+	//	a     m x k int8, rows lda apart
+	//	scale k/32 x m, rows ldscale apart
+	//	b     panels x (k+31)/32*18*nr uint8, rows ldb apart
+	//	work  4800 int32, scratch
+	//	c     m x panels*nr, rows ldc apart, written
+	//
+	// m >= 1, k >= 32, nr >= 1, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
+	KernelBlocks4Tiles
 	// KernelSignDots computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim minus twice the
 	// number of bits that differ:
 	//
@@ -1529,8 +1520,6 @@ var kernelNames = [numKernels]string{
 	"int8Octets",
 	"int8Dots",
 	"int8Tiles",
-	"wordDigits",
-	"wordTiles",
 	"bfloat16Tiles",
 	"bfloat16Pairs",
 	"bfloat16Rows",
@@ -1546,6 +1535,8 @@ var kernelNames = [numKernels]string{
 	"blocks4NL",
 	"blocks4NLK",
 	"blocks3K",
+	"blocks8Tiles",
+	"blocks4Tiles",
 	"signDots",
 	"deltaRows",
 	"scanRows",
@@ -1572,6 +1563,8 @@ const (
 	WeightBits, ValueTop, MostWordKeys = 13, 511, 509
 	// TileSums is the number of sums in the tiles of Int8Tiles.
 	TileSums = 1024
+	// BlockTileWork is the number of elements of 32 bits that products of blocks by tiles work in.
+	BlockTileWork = 4800
 	// PanelsAtOnce is the number of panels that the kernels of one row multiply side by side.
 	PanelsAtOnce = 4
 )

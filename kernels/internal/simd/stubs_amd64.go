@@ -451,15 +451,6 @@ func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, scale []float32, start []int32, b []uint8, ldb int, weight, bias []float32, sums []int32, c []float32, ldc int)
 
 //go:noescape
-func wordDigitsAVX512(dst []int16, lddst int, x []int16, n int)
-
-//go:noescape
-func wordDigitsAVX2(dst []int16, lddst int, x []int16, n int)
-
-//go:noescape
-func wordTilesAVX2AMX(m, k, nr, panels int, a []int16, lda int, b []int16, ldb int, weight []float32, sums []int32, add int, c []float32, ldc int)
-
-//go:noescape
 func bfloat16TilesAVX2AMX(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, c []float32, ldc int)
 
 //go:noescape
@@ -614,6 +605,18 @@ func blocks3KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, star
 
 //go:noescape
 func blocks3KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+//go:noescape
+func blocks8TilesAVX512AMX(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+
+//go:noescape
+func blocks8TilesAVX2F16CAMX(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+
+//go:noescape
+func blocks4TilesAVX512AMX(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+
+//go:noescape
+func blocks4TilesAVX2F16CAMX(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
 
 //go:noescape
 func signDotsAVX512VPOPCNTDQ(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)

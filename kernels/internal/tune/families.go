@@ -83,6 +83,9 @@ type Gemm struct {
 	// stay in the second-level cache until they become floats.
 	TileRows    int `unit:"rows of A" at:"int8: tiles from eight rows on, with 256 columns in a call" on:"sapphire rapids"`
 	TileColumns int `unit:"columns of B" at:"int8: tiles from eight rows on, with 256 columns in a call" on:"sapphire rapids"`
+	// For BlockTileRows rows or more, weights in blocks are multiplied by tiles, if the machine has
+	// them.
+	BlockTileRows int `unit:"rows of A" at:"int8: Weights in blocks by tiles" on:"sapphire rapids"`
 	// A packed B that is multiplied by one row is fetched Ahead bytes before its use. Ahead is 0 if
 	// the machine does this by itself.
 	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second-level cache" on:"sapphire rapids, zen3"`
@@ -206,7 +209,7 @@ var Zen4 = Record{
 		InPlaceTiles: 3, InPlacePanel: 1 << 12, InPlaceSpan: 1 << 15, LinesSets: 2048, LinesWays: 4, Spread: math.MaxInt,
 		NearElements: 1 << 18, NearTiles: 20,
 		WideNum: 4, WideDen: 7, StreamNum: 2, StreamDen: 5, HalvesTiles: 2,
-		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, TileRows: 8, TileColumns: 256, NextRows: 12, AheadBytes: 8 << 10,
+		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, TileRows: 8, BlockTileRows: 8, TileColumns: 256, NextRows: 12, AheadBytes: 8 << 10,
 		RowColumns: 1024, CopyColumns: 64,
 	},
 	Rows: Rows{

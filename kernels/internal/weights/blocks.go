@@ -63,6 +63,20 @@ func blocksFormat(f *Record) {
 	}
 	f.column = f.columnBlocks
 	f.Kind, f.MR, f.kernel = Blocks, int8TileRows, f.blocks.kernel
+	if kernel, ok := l.byTiles(); ok {
+		f.tiles = kernel.InAssembly(f.ISA) && kernel.On(f.ISA).NR == f.NR && kernel.Permitted(f.ISA)
+	}
+}
+
+// byTiles returns the kernel of tiles for the layout, if there is one.
+func (l *blockLayout) byTiles() (kernel simd.Kernel, ok bool) {
+	switch l.kernel {
+	case simd.KernelBlocks8:
+		return simd.KernelBlocks8Tiles, true
+	case simd.KernelBlocks4:
+		return simd.KernelBlocks4Tiles, true
+	}
+	return 0, false
 }
 
 // store writes column j of a block.

@@ -57,7 +57,6 @@ type Keys struct {
 	start  []int32
 	panels []float32
 	scale  []float32
-	sums   []int32 // of a block of tiles
 }
 
 // Pack quantizes n keys, and multiplies their scales by a factor.
@@ -114,49 +113,9 @@ func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 // packed keys, rounded up to whole panels.
 func (k *Keys) Scores(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
 	n = (n + f.NR - 1) / f.NR * f.NR
-	if f.tiles && tilesScore(m, n, dim) {
-		k.scoresByTiles(f, r, i, m, n, dim, c, ldc)
-		return
-	}
-	k.scoresByPanels(f, r, i, m, n, dim, c, ldc)
-}
-
-// scoresByTiles computes Scores for whole panels, which one call of the kernel multiplies.
-func (k *Keys) scoresByTiles(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
-	k.sums = mem.Grow(k.sums, simd.TileSums)
-	simd.Int8Tiles(f.ISA, m, dim, f.NR, n/f.NR, r.bytes[i*r.ld:], r.ld, r.scale[i:], r.start[i:],
-		mem.Bytes(k.panels[:n*dim/4]), f.NR*dim, k.scale[:n], nil, k.sums, c, ldc)
-}
-
-// scoresByPanels computes Scores for whole panels, one at a time.
-func (k *Keys) scoresByPanels(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
 	x := Product{Format: f, Kernel: f.kernel, I: i, M: m, K: dim, LDC: ldc}
 	for j := 0; j < n; j += f.NR {
 		x.B, x.Scales, x.C = mem.Bytes(k.panels[j*dim/4:][:f.NR*dim/4]), k.scale[j:][:f.NR], c[j:]
 		r.Multiply(&x)
 	}
-}
-
-// With these figures, tilesScore and tilesMultiplyWords compare both ways. They are estimates; see
-// doc/measurements/attention.md.
-const (
-	tileCall    = 1300 // cycles to configure the tiles and to release them
-	tileProduct = 16   // cycles per product of tiles, for any number of rows
-	quadsACycle = 128  // multiply-adds of bytes by vectors per cycle
-	wordsACycle = 64   // multiply-adds of words by vectors per cycle
-)
-
-// tilesScore reports whether tiles multiply m rows by n keys in fewer cycles than vectors do.
-func tilesScore(m, n, dim int) bool {
-	rows, columns, depth := (m+tileSide-1)/tileSide, (n+tileSide-1)/tileSide, (dim+tileDepth-1)/tileDepth
-	return tileCall+rows*columns*depth*tileProduct < m*n*dim/quadsACycle
-}
-
-// TileStrip returns the number of queries that are worth a call of a kernel of tiles, or 0 without
-// tiles.
-func (f *Record) TileStrip() int {
-	if !f.tiles {
-		return 0
-	}
-	return 4 * tileSide
 }

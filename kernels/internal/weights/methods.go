@@ -25,6 +25,11 @@ func (b *Matrix) Method(m int) Method {
 		return b.tileMethod(f.kernel, 2*b.K)
 	case f.kernel == simd.KernelBFloat16Pairs:
 		method.Panels = max(size.TileColumns/f.NR, 1)
+	case f.Kind == Blocks:
+		if f.tiles && m >= size.BlockTileRows && b.K <= simd.Int8Stretch {
+			kernel, _ := f.blocks.byTiles()
+			return b.blockTileMethod(kernel)
+		}
 	case f.tiles && m >= size.TileRows && b.K <= simd.Int8Stretch:
 		return b.tileMethod(simd.KernelInt8Tiles, b.K)
 	case f.kernel == simd.KernelInt8Pairs && m >= size.WinogradRows && simd.KernelInt8Winograd.On(f.ISA).ISA == f.ISA:
@@ -51,10 +56,32 @@ func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/nr, tileProducts/(ofUnit*units)), 1)}
 }
 
+// blockTileCycles is about the number of cycles that tiles take for 32 rows, a panel and a
+// sub-block.
+const blockTileCycles = 250
+
+// blockTileMethod is tileMethod for weights in blocks.
+func (b *Matrix) blockTileMethod(kernel simd.Kernel) Method {
+	size, most := &tune.Used.Gemm, 200_000/blockTileCycles*simd.WeightBlock/b.K
+	units := max(min(2*size.Int8Rows/tileRows, most), 1)
+	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/b.Record.NR, most/units), 1)}
+}
+
 // MultiplyTiles sets c, with rows ldc apart, to the products of m rows of integers, from row first
 // on, and n columns from column j on, in whole panels, and adds the columns' bias, if there is one.
-// sums is memory for simd.TileSums sums: several goroutines may multiply the same rows.
-func (r *RowsOfA) MultiplyTiles(b *Matrix, first, j, m, n int, sums []int32, bias, c []float32, ldc int) {
+// work is memory of simd.BlockTileWork elements: several goroutines may multiply the same rows.
+// Weights in blocks have no bias.
+func (r *RowsOfA) MultiplyTiles(b *Matrix, first, j, m, n int, work []int32, bias, c []float32, ldc int) {
 	f, k := b.Record, (b.K+int8Step-1)/int8Step*int8Step
-	simd.Int8Tiles(f.ISA, m, k, f.NR, n/f.NR, r.bytes[first*r.ld:], r.ld, r.scale[first:], r.start[first:], b.Panel(j, 0), b.stride, b.Scales()[j:], bias, sums, c, ldc)
+	a, scale, panels, panel := r.bytes[first*r.ld:], r.scale[first:], n/f.NR, b.Panel(j, 0)
+	if f.Kind == Blocks {
+		switch kernel, _ := f.blocks.byTiles(); kernel {
+		case simd.KernelBlocks8Tiles:
+			simd.Blocks8Tiles(f.ISA, m, k, f.NR, panels, a, r.ld, scale, r.rows, panel, b.stride, work, c, ldc)
+		case simd.KernelBlocks4Tiles:
+			simd.Blocks4Tiles(f.ISA, m, k, f.NR, panels, a, r.ld, scale, r.rows, panel, b.stride, work, c, ldc)
+		}
+		return
+	}
+	simd.Int8Tiles(f.ISA, m, k, f.NR, panels, a, r.ld, scale, r.start[first:], panel, b.stride, b.Scales()[j:], bias, work[:simd.TileSums], c, ldc)
 }

@@ -17,17 +17,12 @@ type Values struct {
 	words     []int16
 	scale     []float32
 	weights   []int16 // of the rows that are multiplied
-
-	// For tiles:
-	digits []int16 // the digits of words, if these values have been split
-	split  bool
-	sums   []int32
 }
 
 // Pack converts n values to words. Values are rows of dim elements, ldx apart. Pack divides their
 // scales by the scale of weights.
 func (v *Values) Pack(f *Record, x []float32, ldx, n, dim int) {
-	v.keys, v.dim, v.split = fillWords(n), dim, false
+	v.keys, v.dim = fillWords(n), dim
 	v.words, v.scale = mem.Grow(v.words, v.keys*dim), mem.Grow(v.scale, dim)
 	simd.WordColumns(f.ISA, v.words, v.scale, x, n, dim, v.keys, ldx, f.NR)
 	for i := range v.scale {
@@ -43,35 +38,7 @@ func (v *Values) Multiply(f *Record, s []float32, lds, m, n int, beta float32, o
 	filled := fillWords(n)
 	v.weights = mem.Grow(v.weights, m*filled)
 	simd.RoundWords(f.ISA, v.weights, s, 1<<simd.WeightBits, m, n, filled, filled, lds)
-	if f.tiles && tilesMultiplyWords(m, filled, v.dim) {
-		v.byTiles(f, m, filled, beta, o, ldo)
-		return
-	}
-	v.byPanels(f, m, filled, beta, o, ldo)
-}
-
-// byPanels multiplies the weights panel by panel.
-func (v *Values) byPanels(f *Record, m, filled int, beta float32, o []float32, ldo int) {
 	for j := 0; j < v.dim; j += f.NR {
 		simd.WordPanel(f.ISA, m, filled, f.NR, v.weights, filled, v.words[j*v.keys:], v.scale[j:], int(beta), o[j:], ldo)
 	}
-}
-
-// byTiles multiplies the weights by all panels in one call. The first call splits the values into
-// digits.
-func (v *Values) byTiles(f *Record, m, filled int, beta float32, o []float32, ldo int) {
-	if n := v.keys * v.dim; !v.split {
-		v.digits, v.sums = mem.Grow(v.digits, 3*n), mem.Grow(v.sums, simd.TileSums)
-		simd.WordDigits(f.ISA, v.digits, n, v.words, n)
-		v.split = true
-	}
-	simd.WordTiles(f.ISA, m, filled, f.NR, v.dim/f.NR, v.weights, filled, v.digits, v.keys*f.NR, v.scale, v.sums, int(beta), o, ldo)
-}
-
-// tilesMultiplyWords reports whether tiles multiply m rows of n weights by dim columns in fewer
-// cycles than vectors. A tile has 32 words of a row, and a product of words takes three products of
-// tiles.
-func tilesMultiplyWords(m, n, dim int) bool {
-	rows, columns, depth := (m+tileSide-1)/tileSide, (dim+tileSide-1)/tileSide, (2*n+tileDepth-1)/tileDepth
-	return tileCall+3*rows*columns*depth*tileProduct < m*n*dim/wordsACycle
 }
