@@ -24,17 +24,28 @@ import (
 // are errors of the request.
 func TestChatImages(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"gemma4", "idefics3", "lfm2_vl"} {
+	const folders, files = "../models/testdata/images/", "../models/testdata/gguf-images/"
+	named := text.Options{Model: models.Options{Images: true, Projector: files + "gemma3/mmproj-model.gguf"}}
+	for name, m := range map[string]Model{
+		"gemma4": {}, "idefics3": {}, "lfm2_vl": {}, "qwen3_5": {},
+		"gemma3 by files": {Dir: tftest.RewriteGGUF(t, files+"gemma3/model.gguf", nil), Options: named}, "idefics3 by files": {Dir: files + "idefics3/model.gguf"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			chatImages(t, "../models/testdata/images/"+name)
+			kind, _, _ := strings.Cut(name, " ")
+			if m.Dir == "" {
+				m.Dir = folders + kind
+			}
+			m.Options.Model.Images = true
+			chatImages(t, m, folders+kind)
 		})
 	}
 }
 
-// chatImages is TestChatImages with one model.
-func chatImages(t *testing.T, folder string) {
+// chatImages is TestChatImages with one model, whose answers are in a folder.
+func chatImages(t *testing.T, m Model, folder string) {
 	t.Helper()
+	m.Name = "reads"
 	var cases []struct {
 		Tokens int
 		Text   string
@@ -50,7 +61,7 @@ func chatImages(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := startedAs(t, Options{}, Model{Name: "reads", Dir: folder, Options: text.Options{Model: models.Options{Images: true}}}, Model{Name: "text", Dir: testdata + "generate"})
+	h := startedAs(t, Options{}, m, Model{Name: "text", Dir: testdata + "generate"})
 	encoded := base64.StdEncoding.EncodeToString(file)
 	about := func(model, url string) string {
 		return fmt.Sprintf(`{"model": %q, "max_tokens": 10, "temperature": 0, "messages": [{"role": "system", "content": "Look."}, {"role": "user", "content": [{"type": "image_url", "image_url": {"url": %q, "detail": "high"}}, {"type": "text", "text": "What is this?"}]}]}`, model, url)

@@ -115,10 +115,10 @@ func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	return f.decoder()
 }
 
+const projectorUsage = "`file` with the encoder of images for a model in a GGUF file; default: the only one in its folder whose name has mmproj in it"
+
 // projector adds the flag -mmproj of commands that read images.
-func (f *flags) projector() *string {
-	return f.String("mmproj", "", "`file` with the encoder of images for a model in a GGUF file; default: the only one in its folder whose name has mmproj in it")
-}
+func (f *flags) projector() *string { return f.String("mmproj", "", projectorUsage) }
 
 // filterFlags are the flags of sampling that apply only above a temperature of 0.
 var filterFlags = []string{"top-k", "top-p", "min-p"}

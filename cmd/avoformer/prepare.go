@@ -20,6 +20,7 @@ func prepare(a *app, args []string) error {
 	f := a.flags("prepare")
 	d := f.decoderOn(new(int))
 	images := f.Bool("images", false, "with the encoder of images of a language model that reads them, as generate -image and serve open it")
+	projector := f.projector()
 	asJSON := f.json("a line: file, bytes, found (whether it was there)")
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
@@ -33,7 +34,8 @@ func prepare(a *app, args []string) error {
 		return err
 	}
 	allowed, _ := replica.Memory()
-	o.Model.Ready, o.Model.Images, o.Model.Warn, o.Model.MemoryLimit = a.ready, *images, a.warn, cmp.Or(a.memoryLimit, allowed)
+	o.Model.Ready, o.Model.Warn, o.Model.MemoryLimit = a.ready, a.warn, cmp.Or(a.memoryLimit, allowed)
+	o.Model.Images, o.Model.Projector = *images || *projector != "", *projector
 	m, err := interruptible(a, func() (*models.Model, error) { return models.Open(hub.Folder(rest[0]), o.Model) })
 	switch {
 	case err != nil:

@@ -34,7 +34,8 @@ type serving struct {
 	keyFile, origins    string
 	fingerprint         bool
 	weights, prompts    perModel
-	long, images, mtp   perModel
+	long, mtp           perModel
+	images, projector   perModel
 	threads, length     perModel
 	cache, cacheMemory  perModel
 	cacheKept           perModel
@@ -151,6 +152,7 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.replicas, "replicas", replicasUsage)
 	f.BoolVar(&s.copyWeights, "copy-weights", false, "hold a copy of a generator's weights on each NUMA node that has a replica, so that steps read near memory")
 	f.Var(&s.images, "images", "`yes` opens the encoder of images of generators that have one, which takes memory; default: no"+eachUsage)
+	f.Var(&s.projector, "mmproj", projectorUsage+"; it implies -images yes"+eachUsage)
 	f.Var(&s.mtp, "mtp", "`yes` opens the layer of generators that predicts further tokens, which takes memory; it proposes tokens where that saves time, and answers are the same; default: no"+eachUsage)
 	f.Var(&s.cache, "cache", cacheUsage+eachUsage)
 	f.Var(&s.cacheMemory, "cache-memory", "most `MiB` of keys and values of a generator: of the texts in progress, and of finished ones that are kept for prompts that begin alike; "+
@@ -244,7 +246,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 	if err := s.nameAdapters(a); err != nil {
 		return err
 	}
-	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "cache": &s.cache, "cache-memory": &s.cacheMemory, "cache-kept": &s.cacheKept, "max-length": &s.length, "long": &s.long, "images": &s.images, "mtp": &s.mtp} {
+	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "cache": &s.cache, "cache-memory": &s.cacheMemory, "cache-kept": &s.cacheKept, "max-length": &s.length, "long": &s.long, "images": &s.images, "mmproj": &s.projector, "mtp": &s.mtp} {
 		if unused := p.unused(); unused != "" {
 			return usagef("-%s %s: no model has that name", name, unused)
 		}
@@ -323,10 +325,14 @@ func (s *serving) planModel(a *app, m *serve.Model, o text.Options) (err error) 
 	default:
 		return usagef("-long %q, want cut, refuse or split", long)
 	}
+	images := "no"
+	if o.Model.Projector = s.projector.where(generates, m, ""); o.Model.Projector != "" {
+		images = "yes"
+	}
 	for _, x := range []struct {
 		name, value string
 		to          *bool
-	}{{"images", s.images.of(m, "no"), &o.Model.Images}, {"mtp", s.mtp.where(generates, m, "no"), &o.Model.MTP}} {
+	}{{"images", s.images.of(m, images), &o.Model.Images}, {"mtp", s.mtp.where(generates, m, "no"), &o.Model.MTP}} {
 		if *x.to = x.value == "yes"; !*x.to && x.value != "no" {
 			return usagef("-%s %q, want yes or no", x.name, x.value)
 		}

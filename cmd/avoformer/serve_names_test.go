@@ -3,6 +3,8 @@
 package main
 
 import (
+	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -94,5 +96,48 @@ func TestServeEnvironment(t *testing.T) {
 	t.Setenv("AVOFORMER_SERVE_MAX_BATCH", "many")
 	if code, _, errs := call(t, "", "serve", testdata+"embed"); code != exitUsage || !strings.Contains(errs, `AVOFORMER_SERVE_MAX_BATCH: -max-batch "many"`) {
 		t.Error(code, errs)
+	}
+}
+
+// TestServeProjector: -mmproj opens the encoder of images that it names, for all generators or for
+// one, and -images no contradicts it.
+func TestServeProjector(t *testing.T) {
+	const files = "../../models/testdata/gguf-images/"
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(files+"gemma3")); err != nil {
+		t.Fatal(err)
+	}
+	projector, reads := filepath.Join(dir, "encoder.gguf"), "reads="+filepath.Join(dir, "model.gguf")
+	if err := os.Rename(filepath.Join(dir, "mmproj-model.gguf"), projector); err != nil { // where nothing finds it unnamed
+		t.Fatal(err)
+	}
+	image, err := os.ReadFile("../../models/testdata/images/gemma3/a.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := func(model string) string {
+		return fmt.Sprintf(`{"model": %q, "max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,%s"}}]}]}`, model, base64.StdEncoding.EncodeToString(image))
+	}
+	for _, args := range [][]string{
+		{"-mmproj", "reads=" + projector, reads, "text=" + testdata + "generate"},
+		{"-mmproj", projector, reads, "embed=" + testdata + "embed"}, // a flag for all is for generators
+	} {
+		s := startServer(t, args...)
+		if status, answer := s.ask(t, "/v1/chat/completions", about("reads")); status != 200 {
+			t.Errorf("%q: %d %s", args, status, answer)
+		}
+		if status, answer := s.ask(t, "/v1/chat/completions", about("text")); status == 200 {
+			t.Errorf("%q: text reads images: %s", args, answer)
+		}
+	}
+	for want, args := range map[string][]string{
+		"Projector":                {"-mmproj", projector, "-images", "no", reads},
+		"no model has that name":   {"-mmproj", "other=" + projector, reads},
+		"has mmproj in its name":   {"-images", "yes", reads},
+		"for models in GGUF files": {"-mmproj", projector, testdata + "generate"},
+	} {
+		if code, _, errs := call(t, "", append([]string{"serve", "-addr", "127.0.0.1:0"}, args...)...); code == exitOK || !strings.Contains(errs, want) {
+			t.Errorf("%q: exit code %d, %s, want %q", args, code, errs, want)
+		}
 	}
 }
