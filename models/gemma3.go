@@ -12,7 +12,7 @@ import (
 // squares of its patches become tokens, which attend to each other. For its text see gemma2.go.
 
 func init() {
-	registerProjector("gemma3", "gemma3_text", gemma3Images)
+	registerProjector("gemma3", gemma3Images, "gemma3_text")
 	registerWrapper("gemma3", wrapper{
 		kinds: []string{"gemma3_text"}, head: "ForConditionalGeneration", tied: "true", unread: []string{"final_logit_softcapping"}, towers: visionTower, images: gemma3Images,
 		fields: []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"},

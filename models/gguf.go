@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 
 	"github.com/avoformer/avoformer/fault"
@@ -103,7 +104,7 @@ func readGGUF(file *gguf.File, o Options) (*Model, error) {
 // An imagesOf is a kind of encoders of images, which are in files of their own next to those of
 // texts.
 type imagesOf struct {
-	text   string // the model type of the text
+	texts  []string // model types
 	images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)
 }
 
@@ -111,16 +112,16 @@ type imagesOf struct {
 var projectors = map[string]imagesOf{}
 
 // registerProjector makes files with the encoder of images that llama.cpp calls kind open for texts
-// of a model type.
-func registerProjector(kind, text string, images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error)) {
-	projectors[kind] = imagesOf{text, images}
+// of model types.
+func registerProjector(kind string, images func(c *Checkpoint, text configuration.Document, dim int) (*ImageReader, error), texts ...string) {
+	projectors[kind] = imagesOf{texts, images}
 }
 
 // addImages has the model that c builds read images with the encoder that p describes, and adds its
 // weights to s.
 func (c *Checkpoint) addImages(p *llamacpp.Projector, s *source) error {
 	kind, ok := projectors[p.Kind]
-	if !ok || kind.text != c.Config.ModelType {
+	if !ok || !slices.Contains(kind.texts, c.Config.ModelType) {
 		return configuration.KeyError("clip.projector_type", strconv.Quote(p.Kind), "not for a text of type %s", c.Config.ModelType)
 	}
 	text, build := s.rename, c.build

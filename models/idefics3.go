@@ -14,7 +14,7 @@ import (
 // which an encoder like SigLIP's makes a row for each square of patches.
 
 func init() {
-	registerProjector("idefics3", "llama", idefics3Images)
+	registerProjector("idefics3", idefics3Images, "llama")
 	for _, name := range []string{"idefics3", "smolvlm"} {
 		Register(newIdefics3Vision, name+"_vision")
 		Describe(Traits{Use: UseImages}, name+"_vision")

@@ -10,7 +10,7 @@ import (
 // encodes; squares of its patches become rows of the text.
 
 func init() {
-	registerProjector("lfm2", "lfm2", lfm2Images)
+	registerProjector("lfm2", lfm2Images, "lfm2")
 	registerWrapper("lfm2_vl", wrapper{
 		kinds: []string{"lfm2"}, head: "ForConditionalGeneration", tied: "true", tiedToo: []string{"tie_embedding"}, unread: []string{"tie_embedding"}, towers: visionTower, images: lfm2Images,
 		fields: []string{"vision_config", "image_token_id", "projector_hidden_act", "projector_hidden_size", "projector_bias", "projector_use_layernorm", "downsample_factor"},

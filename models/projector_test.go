@@ -19,7 +19,7 @@ import (
 )
 
 // projectorFolders have GGUF files of models that read images, each with its encoder of images.
-var projectorFolders = []string{"testdata/gguf-images/gemma3", "testdata/gguf-images/idefics3", "testdata/gguf-images/lfm2_vl"}
+var projectorFolders = []string{"testdata/gguf-images/gemma3", "testdata/gguf-images/idefics3", "testdata/gguf-images/lfm2_vl", "testdata/gguf-images/qwen3_5"}
 
 // openProjector opens the model in a folder with another encoder of images. If that succeeds, the
 // model reads an image.
@@ -54,7 +54,7 @@ func refused(t testing.TB, what string, err error) {
 func TestProjectorMetadata(t *testing.T) {
 	t.Parallel()
 	needed := map[string][]string{
-		"gemma3": {"vision.image_size"}, "idefics3": {"vision.image_size", "vision.preproc_image_size"}, "lfm2_vl": nil,
+		"gemma3": {"vision.image_size"}, "idefics3": {"vision.image_size", "vision.preproc_image_size"}, "lfm2_vl": nil, "qwen3_5": {"vision.image_size"},
 	}
 	for _, folder := range projectorFolders {
 		path := filepath.Join(folder, "mmproj-model.gguf")
@@ -76,6 +76,19 @@ func TestProjectorMetadata(t *testing.T) {
 			if err := openProjector(t, folder, tftest.RewriteGGUF(t, path, map[string]any{key: true})); !errors.Is(err, fault.ErrConfig) {
 				t.Errorf("%s with %s: %v, want an ErrConfig", folder, key, err)
 			}
+		}
+	}
+}
+
+// TestQwenProjector: layers whose rows layers of the text add are refused, and so is another epsilon
+// than that of the tower.
+func TestQwenProjector(t *testing.T) {
+	t.Parallel()
+	const folder = "testdata/gguf-images/qwen3_5"
+	for key, value := range map[string]any{"clip.vision.is_deepstack_layers": []bool{false, true}, "clip.vision.attention.layer_norm_epsilon": 1e-5, "clip.vision.spatial_merge_size": int32(1 << 10)} {
+		err := openProjector(t, folder, tftest.RewriteGGUF(t, filepath.Join(folder, "mmproj-model.gguf"), map[string]any{key: value}))
+		if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s = %v: %v, want an ErrConfig of it", key, value, err)
 		}
 	}
 }

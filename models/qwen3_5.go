@@ -26,6 +26,7 @@ func init() {
 			fields: []string{"vision_config", "image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id"},
 		})
 	}
+	registerProjector("qwen3vl_merger", qwen35Images, "qwen3_5_text", "qwen3_5_moe_text")
 	registerGGUF("qwen35", llamacpp.Architecture{ModelType: "qwen3_5_text", Partial: "partial_rotary_factor", Read: readQwen35GGUF, Parts: qwen35GGUF})
 	registerGGUF("qwen35moe", llamacpp.Architecture{ModelType: "qwen3_5_moe_text", Partial: "partial_rotary_factor", Experts: true, Read: readQwen35MoEGGUF, Parts: llamacpp.Merged(qwen35GGUF, qwen2GGUFExperts)})
 	registerGGUF("qwen3next", llamacpp.Architecture{ModelType: "qwen3_next", Partial: "partial_rotary_factor", Experts: true, Read: readQwen35MoEGGUF, Parts: llamacpp.Merged(qwen35GGUF, qwen2GGUFExperts)})

@@ -51,6 +51,12 @@ func readSections(r *llamacpp.Reader) {
 			return
 		}
 	}
+	scaling, ok := r.Fields["rope_scaling"].(map[string]any)
+	if !ok {
+		scaling = map[string]any{"rope_type": "default"}
+		r.Fields["rope_scaling"] = scaling
+	}
+	scaling["mrope_section"] = sections
 }
 
 // readQwen35MoEGGUF reads what Qwen3.5 with experts has, and Qwen3-Next.

@@ -1,6 +1,9 @@
 package models
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
@@ -50,7 +53,7 @@ func qwen35Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 	if err != nil {
 		return nil, err
 	}
-	kind := c.Config.ModelType + "_vision"
+	kind := strings.TrimSuffix(c.Config.ModelType, "_text") + "_vision" // of GGUF files, the type is that of the text
 	if err := ofModelType(d, kind, c.Config.ModelType); err != nil { // the second is that of early checkpoints
 		return nil, err
 	}
@@ -145,15 +148,29 @@ func (config *qwen35VisionConfig) tower(d configuration.Document, l *transformer
 }
 
 // patches returns the projection of patches of several frames. All frames of an image are the same,
-// so their weights can be added.
+// so their weights can be added. GGUF files have a tensor for each of two frames.
 func (config *qwen35VisionConfig) patches(l *transformer.Loader) *block.Patches {
 	area, channels := config.Patch*config.Patch, config.Channels
-	all := l.Tensor("weight", config.Dim, channels, config.Frames, config.Patch, config.Patch)
-	weight := make([]float32, len(all)/config.Frames) // [D, channels, height, width]
+	var frames [][]float32 // each [D, channels, height, width]
+	if second := "weight.1"; l.Has(second) {
+		for _, name := range []string{"weight", second} {
+			frames = append(frames, l.Tensor(name, config.Dim, channels, config.Patch, config.Patch))
+		}
+	} else {
+		all := l.Tensor("weight", config.Dim, channels, config.Frames, config.Patch, config.Patch)
+		frames = make([][]float32, config.Frames)
+		for i, one := range slices.Collect(slices.Chunk(all, area)) {
+			frames[i%config.Frames] = append(frames[i%config.Frames], one...)
+		}
+	}
+	var weight []float32 // [D, channels, height, width]
+	if !l.Failed() {
+		weight = make([]float32, len(frames[0]))
+	}
 	for i := range weight {
 		sum := 0.0
-		for frame := range config.Frames {
-			sum += float64(all[(i/area*config.Frames+frame)*area+i%area])
+		for _, frame := range frames {
+			sum += float64(frame[i])
 		}
 		weight[i] = float32(sum)
 	}

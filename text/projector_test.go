@@ -14,13 +14,14 @@ import (
 const projectorFolders = "../models/testdata/gguf-images/" // GGUF files of the models in readingFolders, each with its encoder of images
 
 // TestProjector: GGUF files whose encoder of images is a file next to them answer as the folder
-// that they were made of. Files of LFM2-VL do not say how images are cut, and are read as published
-// models cut them.
+// that they were made of. Files of LFM2-VL do not say how images are cut, and those of Qwen 3.5 of
+// how many pixels images are; they are read as published models have it.
 func TestProjector(t *testing.T) {
 	t.Parallel()
 	for name, processor := range map[string]string{
 		"gemma3": "", "idefics3": "",
 		"lfm2_vl": `{"image_processor_type": "Lfm2VlImageProcessorFast", "encoder_patch_size": 4, "downsample_factor": 2, "resample": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}`,
+		"qwen3_5": `{"image_processor_type": "Qwen2VLImageProcessorFast", "patch_size": 4, "merge_size": 2, "size": {"shortest_edge": 4096, "longest_edge": 1048576}, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -136,4 +136,4 @@ def metadata(w, c):
     w.add_ssm_inner_size(c["linear_value_head_dim"] * c["linear_num_value_heads"])
     w.add_full_attention_interval(4)
     if c["model_type"] != "qwen3_next":
-        w.add_rope_dimension_sections([1, 1, 0, 0])
+        w.add_rope_dimension_sections(c["rope_parameters"].get("mrope_section", [1, 1, 0]) + [0])

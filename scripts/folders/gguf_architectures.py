@@ -4,6 +4,9 @@ import gguf
 import numpy
 import torch
 
+import deltanet
+
+
 def gemma3n(w, c):
     """What Gemma 3n has beside Gemma 3."""
     w.add_feed_forward_length(c["intermediate_size"])
@@ -84,6 +87,8 @@ def more(w, c):
         w.add_expert_shared_feed_forward_length(c["shared_intermediate_size"])
     if "mamba_d_conv" in c:
         mamba(w, c)
+    if "linear_conv_kernel_dim" in c:
+        deltanet.metadata(w, c)
     if "kv_lora_rank" in c:
         latent(w, c)
     if kind == "lfm2_moe":

@@ -13,20 +13,22 @@ from folder import Folder, folder
 
 TOKEN_TYPES = gguf.TokenType
 TOWER = {"embeddings.patch_embedding": "v.patch_embd", "embeddings.position_embedding": "v.position_embd", "post_layernorm": "v.post_ln"}
-LAYER = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.out_proj": "attn_out", "layer_norm1": "ln1", "layer_norm2": "ln2", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down"}
+QWEN = {"patch_embed.proj": "v.patch_embd", "pos_embed": "v.position_embd", "merger.norm": "v.post_ln", "merger.linear_fc1": "mm.0", "merger.linear_fc2": "mm.2"}
+LAYER = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.out_proj": "attn_out", "layer_norm1": "ln1", "layer_norm2": "ln2", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down",
+         "attn.qkv": "attn_qkv", "attn.proj": "attn_out", "norm1": "ln1", "norm2": "ln2", "mlp.linear_fc1": "ffn_up", "mlp.linear_fc2": "ffn_down"}
 PROJECTION = {"mm_input_projection_weight": "mm.input_projection.weight", "mm_soft_emb_norm.weight": "mm.soft_emb_norm.weight", "modality_projection.proj.weight": "mm.model.fc.weight",
               "linear_1": "mm.1", "linear_2": "mm.2", "layer_norm": "mm.input_norm"}
 
 
 def named(name):
     """llama.cpp's name of a tensor under an encoder of images or under the projection."""
-    for prefix in ("vision_model.", "encoder.layers."):
+    for prefix in ("vision_model.", "encoder.layers.", "blocks."):
         name = name.removeprefix(prefix)
     if name in PROJECTION:
         return PROJECTION[name]
     stem, kind = name.rsplit(".", 1)
-    if stem in PROJECTION or stem in TOWER:
-        return (PROJECTION | TOWER)[stem] + "." + kind
+    if stem in PROJECTION | TOWER | QWEN:
+        return (PROJECTION | TOWER | QWEN)[stem] + "." + kind
     layer, part = stem.split(".", 1)
     return f"v.blk.{layer}.{LAYER[part]}.{kind}"
 
@@ -71,8 +73,9 @@ def text_of(source, weights, c):
     return temporary
 
 
-@folder("gguf-images-gemma3", "gguf-images-idefics3", "gguf-images-lfm2_vl")
+@folder("gguf-images-gemma3", "gguf-images-idefics3", "gguf-images-lfm2_vl", "gguf-images-qwen3_5")
 def _(out, name):
+    """The converter writes the epsilon of Qwen's text as that of its tower, which is the same in published models; this one has that of the tower."""
     name = name.removeprefix("gguf-images-")
     source = os.path.join(out, "..", "images", name)
     f = Folder(os.path.join(out, "..", "gguf-images"), name)
@@ -87,12 +90,12 @@ def _(out, name):
     w.add_type(gguf.GGUFType.MMPROJ)
     w.add_clip_has_vision_encoder(True)
     w.add_vision_projection_dim(c["text_config"]["hidden_size"])
-    w.add_vision_image_size(v.get("image_size", 256))
+    w.add_vision_image_size(v.get("image_size", 256) if name != "qwen3_5" else int(v["num_position_embeddings"] ** 0.5 * v["patch_size"]))
     w.add_vision_patch_size(v["patch_size"])
     w.add_vision_embedding_length(v["hidden_size"])
     w.add_vision_feed_forward_length(v["intermediate_size"])
-    w.add_vision_block_count(v["num_hidden_layers"])
-    w.add_vision_head_count(v["num_attention_heads"])
+    w.add_vision_block_count(v.get("num_hidden_layers") or v["depth"])
+    w.add_vision_head_count(v.get("num_attention_heads") or v["num_heads"])
     w.add_vision_image_mean(p["image_mean"])
     w.add_vision_image_std(p["image_std"])
     w.add_vision_attention_layernorm_eps(v.get("layer_norm_eps", 1e-6))
@@ -104,11 +107,15 @@ def _(out, name):
         w.add_clip_projector_type(gguf.VisionProjectorType.IDEFICS3)
         w.add_vision_projector_scale_factor(c["scale_factor"])
         w.add_vision_preproc_image_size(p["size"]["longest_edge"])
+    elif name == "qwen3_5":
+        w.add_clip_projector_type(gguf.VisionProjectorType.QWEN3VL)
+        w.add_vision_spatial_merge_size(v["spatial_merge_size"])
+        w.add_vision_is_deepstack_layers([False] * v["depth"])
     else:
         w.add_clip_projector_type(gguf.VisionProjectorType.LFM2)
         w.add_vision_projector_scale_factor(c["downsample_factor"])
     for full, x in sorted(weights.items()):
-        part = next((part for part in ("vision_tower.", "vision_model.", "multi_modal_projector.", "connector.") if part in full), None)
+        part = next((part for part in ("vision_tower.", "vision_model.", "multi_modal_projector.", "connector.", "visual.") if part in full), None)
         if part is None:
             continue
         to, x = named(full.split(part, 1)[1]), x.float().numpy()
@@ -117,6 +124,9 @@ def _(out, name):
         if to == "v.patch_embd.weight" and x.ndim == 2:
             n = v["patch_size"]
             x = x.reshape(x.shape[0], n, n, 3).transpose(0, 3, 1, 2)
+        if x.ndim == 5:  # frames apart
+            w.add_tensor(to + ".1", numpy.ascontiguousarray(x[:, :, 1]))
+            x = x[:, :, 0]
         if to.endswith("input_projection.weight"):
             x = x.astype(numpy.float16)
         w.add_tensor(to, numpy.ascontiguousarray(x))

@@ -22,7 +22,7 @@ import (
 
 // A Projector is the contents of an mmproj file, as the fields and files of a model folder.
 type Projector struct {
-	Kind      string                   // llama.cpp's name: gemma3, idefics3 or lfm2
+	Kind      string                   // llama.cpp's name: gemma3, idefics3, lfm2 or qwen3vl_merger
 	Document  configuration.Document   // the fields of config.json about images
 	Processor []byte                   // processor_config.json
 	Weights   transformer.Reader       // of both files
@@ -32,7 +32,7 @@ type Projector struct {
 
 // projectors are the kinds of projectors, by llama.cpp's names, and the functions that read their
 // metadata.
-var projectors = map[string]func(p *projectorReader){"gemma3": (*projectorReader).gemma3, "idefics3": (*projectorReader).idefics3, "lfm2": (*projectorReader).lfm2}
+var projectors = map[string]func(p *projectorReader){"gemma3": (*projectorReader).gemma3, "idefics3": (*projectorReader).idefics3, "lfm2": (*projectorReader).lfm2, "qwen3vl_merger": (*projectorReader).qwen}
 
 // ReadProjector reads the encoder of images for a text.
 func ReadProjector(file *gguf.File, text *Model) (*Projector, error) {
@@ -207,8 +207,41 @@ func (p *projectorReader) lfm2() {
 	p.processor = map[string]any{"image_processor": p.processor}
 }
 
-// towerNames are the parts of names under an encoder of images, and projectionNames those under the
-// projection to the width of the text.
+// qwen reads the tower of Qwen 3.5, of the kind that llama.cpp calls by Qwen3-VL. The metadata do
+// not say of how many pixels images are; all published models have the same limits.
+func (p *projectorReader) qwen() {
+	const deep, epsilon, tokensLeast, tokensMost, most = "vision.is_deepstack_layers", "vision.attention.layer_norm_epsilon", 1 << 6, 1 << 14, 1 << 9
+	value, found := p.File.Value(p.Key(deep))
+	if layers, ok := value.([]bool); found && (!ok || slices.Contains(layers, true)) {
+		p.Refuse(deep, value, "want no layer whose rows layers of the text add, as in Qwen3-VL")
+	}
+	if eps := p.tower["layer_norm_eps"]; eps != 1e-6 {
+		p.Refuse(epsilon, eps, "want that of the model, 1e-06")
+	}
+	patch, square := p.tower["patch_size"].(int64), p.integer("vision.spatial_merge_size", 2)
+	if patch*square > most {
+		p.Refuse("vision.spatial_merge_size", square, "want squares of at most %d pixels, patches have %d", most, patch)
+		return
+	}
+	positions, _ := p.File.Info("v.position_embd.weight")
+	if len(positions.Shape) != 2 {
+		p.Note(&fault.Error{Kind: fault.ErrMissing, Field: "v.position_embd.weight", Err: errors.New("want a matrix")})
+		return
+	}
+	p.tower = map[string]any{
+		"hidden_size": p.tower["hidden_size"], "intermediate_size": p.tower["intermediate_size"], "depth": p.tower["num_hidden_layers"], "num_heads": p.tower["num_attention_heads"],
+		"patch_size": patch, "spatial_merge_size": square, "num_position_embeddings": positions.Shape[0], "out_hidden_size": p.integer("vision.projection_dim", 0),
+	}
+	p.Fields["image_token_id"], p.Fields["video_token_id"] = p.token("<|image_pad|>"), p.token("<|video_pad|>")
+	area := patch * square * patch * square
+	maps.Copy(p.processor, map[string]any{
+		"image_processor_type": "Qwen2VLImageProcessor", "resample": 3, "patch_size": patch, "merge_size": square, "size": map[string]any{"shortest_edge": tokensLeast * area, "longest_edge": tokensMost * area},
+	})
+	p.processor = map[string]any{"image_processor": p.processor}
+}
+
+// towerNames are the parts of names under an encoder of images, projectionNames those under the
+// projection to the width of the text, and qwenNames those of both in Qwen 3.5.
 var (
 	towerNames = strings.NewReplacer(
 		"embeddings.patch_embedding.", "v.patch_embd.", "embeddings.position_embedding.", "v.position_embd.", "post_layernorm.", "v.post_ln.", "encoder.layers.", "v.blk.",
@@ -217,6 +250,9 @@ var (
 	projectionNames = strings.NewReplacer(
 		"mm_input_projection_weight", "mm.input_projection.weight", "mm_soft_emb_norm.", "mm.soft_emb_norm.", "modality_projection.proj.", "mm.model.fc.",
 		"linear_1.", "mm.1.", "linear_2.", "mm.2.", "layer_norm.", "mm.input_norm.")
+	qwenNames = strings.NewReplacer(
+		"patch_embed.proj.", "v.patch_embd.", "pos_embed.", "v.position_embd.", "merger.norm.", "v.post_ln.", "merger.linear_fc1.", "mm.0.", "merger.linear_fc2.", "mm.2.", "blocks.", "v.blk.",
+		".attn.qkv.", ".attn_qkv.", ".attn.proj.", ".attn_out.", ".norm1.", ".ln1.", ".norm2.", ".ln2.", ".mlp.linear_fc1.", ".ffn_up.", ".mlp.linear_fc2.", ".ffn_down.")
 	swappedNames = strings.NewReplacer(".ffn_up.", ".ffn_down.", ".ffn_down.", ".ffn_up.")
 )
 
@@ -224,17 +260,14 @@ var (
 func (p *projectorReader) renaming() func(name string) string {
 	swapped := p.swapped
 	return func(name string) string {
-		for _, prefix := range []string{"vision_tower.", "vision_model."} {
+		for prefix, names := range map[string]*strings.Replacer{
+			"vision_tower.": towerNames, "vision_model.": towerNames, "multi_modal_projector.": projectionNames, "connector.": projectionNames, "visual.": qwenNames,
+		} {
 			if rest, ok := strings.CutPrefix(name, prefix); ok {
-				if rest = towerNames.Replace(rest); swapped {
+				if rest = names.Replace(rest); swapped {
 					rest = swappedNames.Replace(rest)
 				}
 				return rest
-			}
-		}
-		for _, prefix := range []string{"multi_modal_projector.", "connector."} {
-			if rest, ok := strings.CutPrefix(name, prefix); ok {
-				return projectionNames.Replace(rest)
 			}
 		}
 		return name
