@@ -178,7 +178,7 @@ func (h *header) texts() []string {
 }
 
 // kinds are the types of metadata, by their numbers in the file: how to read one, and a list of
-// them. Lists of lists, which the format allows and nobody writes, are errors.
+// them. Lists of lists, which the format allows and llama.cpp refuses too, are not supported.
 var kinds = [...]struct {
 	one, list func(*header) any
 }{
@@ -213,9 +213,11 @@ func boxed[T any](read func(*header) T) func(*header) any {
 func (h *header) value() any {
 	kind, isList := h.uint32(), false
 	if kind == kindArray {
-		kind, isList = h.uint32(), true
+		if kind, isList = h.uint32(), true; kind == kindArray && h.err == nil {
+			h.err = fmt.Errorf("%w: gguf: metadata that is a list of lists", fault.ErrUnsupported)
+		}
 	}
-	if kind >= uint32(len(kinds)) || kind == kindArray {
+	if kind >= uint32(len(kinds)) {
 		h.fail("metadata of type %d", kind)
 	}
 	switch {
