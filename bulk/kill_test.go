@@ -23,6 +23,7 @@ import (
 // TestMain runs a process of TestKill's where the environment asks for one.
 func TestMain(m *testing.M) {
 	if given := os.Getenv("AVOFORMER_TEST_BULK"); given != "" {
+		testenv.EndWithParent()
 		if err := process(given); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -84,8 +85,8 @@ func newFolder(t *testing.T, files, rows int) *folder {
 func (f *folder) start(t *testing.T, before ...string) (c *exec.Cmd, said *bytes.Buffer, ended chan error) {
 	t.Helper()
 	line := append(before, os.Args[0])
-	c = exec.CommandContext(t.Context(), line[0], line[1:]...)
-	c.Env = append(os.Environ(), "AVOFORMER_TEST_BULK="+f.dir)
+	c = testenv.EndsWithUs(exec.CommandContext(t.Context(), line[0], line[1:]...))
+	c.Env = append(c.Environ(), "AVOFORMER_TEST_BULK="+f.dir)
 	said = &bytes.Buffer{}
 	c.Stdout, c.Stderr = said, os.Stderr
 	if err := c.Start(); err != nil {

@@ -61,9 +61,9 @@ func newCgroup(t *testing.T, limit int64) cgroup {
 	return cgroup{}
 }
 
-// command returns a command that runs in the cgroup from its start.
-func (c cgroup) command(args ...string) *exec.Cmd {
-	return exec.Command("sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.dir, "cgroup.procs"), os.Args[0]}, args...)...)
+// process returns the command as a process that runs in the cgroup from its start.
+func (c cgroup) process(args ...string) *exec.Cmd {
+	return asProcess(exec.Command("sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.dir, "cgroup.procs"), os.Args[0]}, args...)...))
 }
 
 // resident returns the bytes of anonymous memory of a process.
@@ -163,8 +163,7 @@ func TestSoundInCgroup(t *testing.T) {
 	}
 	for seconds, want := range map[int]string{3600: "sound of more than 17m28s takes more than 67108864 bytes", 1040: ""} {
 		group := newCgroup(t, 256<<20)
-		c := group.command("transcribe", testdata+"transcribe-times", write(seconds))
-		c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+		c := group.process("transcribe", testdata+"transcribe-times", write(seconds))
 		said, _ := c.CombinedOutput()
 		code := map[bool]int{true: exitFailed}[want != ""]
 		if got := c.ProcessState.ExitCode(); got != code || !strings.Contains(string(said), want) {
@@ -172,8 +171,7 @@ func TestSoundInCgroup(t *testing.T) {
 		}
 	}
 	group := newCgroup(t, 256<<20)
-	c := group.command("serve", "-addr", "127.0.0.1:0", testdata+"transcribe-times", writeChatty(t))
-	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	c := group.process("serve", "-addr", "127.0.0.1:0", testdata+"transcribe-times", writeChatty(t))
 	s := startServerAs(t, c)
 	defer func() {
 		s.Process.Kill()
@@ -226,8 +224,7 @@ func TestServeInCgroup(t *testing.T) {
 		t.Run(fmt.Sprint(mb, " MB"), func(t *testing.T) {
 			limit := mb << 20
 			group := newCgroup(t, limit)
-			c := group.command("serve", "-addr", "127.0.0.1:0", dir)
-			c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+			c := group.process("serve", "-addr", "127.0.0.1:0", dir)
 			s := startServerAs(t, c)
 			defer func() { // before the cgroup is removed
 				s.Process.Kill()
@@ -286,8 +283,7 @@ func TestServeInCgroup(t *testing.T) {
 			{[]string{"serve", "-addr", "127.0.0.1:0", dir}, `the cgroup allows 104 MB: 56 MB are for weights, at least \d+ MB for computing`},
 			{[]string{"generate", "-memory-limit", "40", dir, "hello"}, `takes \d+ bytes`},
 		} {
-			cmd := group.command(c.args...)
-			cmd.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+			cmd := group.process(c.args...)
 			said, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != exitFailed || !regexp.MustCompile(c.want).Match(said) {
 				t.Errorf("%v: exit code %d, %s", c.args, code, said)
@@ -296,8 +292,7 @@ func TestServeInCgroup(t *testing.T) {
 	})
 	t.Run("a prompt that is too long", func(t *testing.T) {
 		group := newCgroup(t, 256e6)
-		c := group.command("serve", "-addr", "127.0.0.1:0", "-cache-memory", "30", dir)
-		c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+		c := group.process("serve", "-addr", "127.0.0.1:0", "-cache-memory", "30", dir)
 		s := startServerAs(t, c)
 		defer func() {
 			s.Process.Kill()

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,11 +12,11 @@ import (
 // does every program that imports them. Values that a command does not need are made at their first
 // use (sync.OnceValue). The test counts bytes, because times differ from run to run.
 func TestInit(t *testing.T) {
-	command := exec.Command(os.Args[0], "version")
-	command.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "GODEBUG=inittrace=1")
+	c := process("version")
+	c.Env = append(c.Env, "GODEBUG=inittrace=1")
 	var trace strings.Builder
-	command.Stderr = &trace
-	if err := command.Run(); err != nil {
+	c.Stderr = &trace
+	if err := c.Run(); err != nil {
 		t.Fatal(err)
 	}
 	const own = "github.com/avoformer/avoformer/"

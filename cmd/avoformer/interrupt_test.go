@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -57,8 +56,7 @@ func TestSignals(t *testing.T) {
 	for _, args := range [][]string{{"embed", model}, {"info", model}, {"bench", model}, {"embed", testdata + "embed", pipe}, {"classify", testdata + "classify", pipe}, {"transcribe", testdata + "transcribe", pipe}} {
 		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			t.Run(strings.Join(args[:1], " ")+" "+signal.String(), func(t *testing.T) {
-				c := exec.Command(os.Args[0], args...)
-				c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+				c := process(args...)
 				var stderr bytes.Buffer
 				c.Stderr = &stderr
 				if err := c.Start(); err != nil {

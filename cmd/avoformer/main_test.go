@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/peerenv"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -23,9 +24,19 @@ const testdata = "../../text/testdata/"
 // TestMain runs the command instead of tests if a test has started this process as the command.
 func TestMain(m *testing.M) {
 	if os.Getenv("AVOFORMER_TEST_COMMAND") != "" {
+		testenv.EndWithParent()
 		main()
 	}
 	os.Exit(m.Run())
+}
+
+// process returns the command as a process, which ends when the tests do.
+func process(args ...string) *exec.Cmd { return asProcess(exec.Command(os.Args[0], args...)) }
+
+// asProcess has a program that starts this binary start the command, as process does.
+func asProcess(c *exec.Cmd) *exec.Cmd {
+	c.Env = append(c.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	return testenv.EndsWithUs(c)
 }
 
 // call runs the command in this process.
@@ -320,8 +331,8 @@ func TestOwnOutput(t *testing.T) {
 // command with one line.
 func TestWrongTier(t *testing.T) {
 	for _, variable := range []string{"AVOFORMER_ISA=avx3", "AVOFORMER_CPU=sse9"} {
-		c := exec.Command(os.Args[0], "help")
-		c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", variable)
+		c := process("help")
+		c.Env = append(c.Env, variable)
 		out, err := c.CombinedOutput()
 		name, _, _ := strings.Cut(variable, "=")
 		if c.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), name) || strings.Count(string(out), "\n") != 1 {

@@ -82,8 +82,8 @@ func TestPagesRun(t *testing.T) {
 				case !strings.Contains(b.text, "avoformer "):
 					t.Errorf("%s.md:%d: no avoformer command", page, b.line)
 				default:
-					c := exec.Command("sh", "-e", "-c", b.text)
-					c.Dir, c.Env = dir, append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "HF_HUB_OFFLINE=1", "HF_HUB_CACHE="+filepath.Join(dir, "hub"), "PATH="+dir+"/bin:"+os.Getenv("PATH"))
+					c := asProcess(exec.Command("sh", "-e", "-c", b.text))
+					c.Dir, c.Env = dir, append(c.Env, "HF_HUB_OFFLINE=1", "HF_HUB_CACHE="+filepath.Join(dir, "hub"), "PATH="+dir+"/bin:"+os.Getenv("PATH"))
 					if out, err := c.CombinedOutput(); err != nil || strings.Contains(counted.ReplaceAllString(string(out), ""), "avoformer: ") {
 						t.Errorf("%s.md:%d: %v\n%s%s", page, b.line, err, b.text, out)
 					}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 // TestPrepare: other commands use the packed weights that prepare writes, list shows them, and rm
 // removes them.
 func TestPrepare(t *testing.T) {
-	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
 	t.Setenv("AVOFORMER_READY", "")
 	const texts = "hello world\nParis.\n"
@@ -25,7 +23,7 @@ func TestPrepare(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 { // three processes at the same time
 		all.Go(func() {
-			out, err := exec.Command(os.Args[0], "prepare", "-weights", "int8", testdata+"embed").CombinedOutput()
+			out, err := process("prepare", "-weights", "int8", testdata+"embed").CombinedOutput()
 			if err != nil || !strings.HasPrefix(string(out), dir) || strings.Count(string(out), "\n") != 1 {
 				t.Errorf("prepare: %v, %q", err, out)
 			}

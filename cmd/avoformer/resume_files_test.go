@@ -19,8 +19,7 @@ import (
 // OUT.part. The process is killed at the test's end, unless it has ended before.
 func begun(t *testing.T, lines []byte, output string, chunks int, args ...string) *exec.Cmd {
 	t.Helper()
-	c := exec.Command(os.Args[0], append([]string{"embed", args[0], "-o", output}, args[1:]...)...)
-	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	c := process(append([]string{"embed", args[0], "-o", output}, args[1:]...)...)
 	stdin, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

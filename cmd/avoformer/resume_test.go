@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -73,8 +72,7 @@ func TestResume(t *testing.T) {
 // the number of chunks that are done.
 func breakOff(t *testing.T, input []byte, output string, chunks int, interrupt bool) int {
 	t.Helper()
-	c := exec.Command(os.Args[0], "embed", testdata+"embed", "-o", output)
-	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
+	c := process("embed", testdata+"embed", "-o", output)
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	stdin, err := c.StdinPipe()

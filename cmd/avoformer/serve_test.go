@@ -44,14 +44,13 @@ var servesAt = regexp.MustCompile(`://([^ ]+) serves .* ready after`)
 // startServer starts a server and waits until it is ready.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	return startServerAs(t, exec.Command(os.Args[0], append([]string{"serve", "-addr", "127.0.0.1:0"}, args...)...))
+	return startServerAs(t, process(append([]string{"serve", "-addr", "127.0.0.1:0"}, args...)...))
 }
 
 // startServerAs does the same as startServer, with a given command.
 func startServerAs(t *testing.T, c *exec.Cmd) *server {
 	t.Helper()
 	s := &server{Cmd: c, ended: make(chan error, 1)}
-	s.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
 	stderr, err := s.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -186,9 +185,7 @@ func TestServeLogJSON(t *testing.T) {
 	if code := s.end(t); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.log())
 	}
-	c := exec.Command(os.Args[0], "serve", "-log-json", "/nowhere/at/all")
-	c.Env = append(os.Environ(), "AVOFORMER_TEST_COMMAND=1")
-	failed, _ := c.CombinedOutput()
+	failed, _ := process("serve", "-log-json", "/nowhere/at/all").CombinedOutput()
 	all := s.log() + string(failed)
 	for _, want := range []string{"stands for no flag", "ready after", `"seconds":`, "were answered", "/nowhere/at/all"} {
 		if !strings.Contains(all, want) {

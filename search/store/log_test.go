@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/search/internal/sums"
 )
 
@@ -295,6 +296,7 @@ func TestInterrupted(t *testing.T) {
 // exist afterwards. No other process can open the folder before.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("AVOFORMER_TEST_STORE"); dir != "" {
+		testenv.EndWithParent()
 		s := open(t, dir, 64, Options{})
 		for i := 0; ; i++ {
 			r := Record{ID: fmt.Sprint(i), Vector: make([]float32, 64), Payload: bytes.Repeat([]byte{byte(i)}, i%5000)}
@@ -314,8 +316,8 @@ func TestKilled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for range 3 {
-		child := exec.Command(program, "-test.run=^TestKilled$", "-test.v")
-		child.Env = append(os.Environ(), "AVOFORMER_TEST_STORE="+dir)
+		child := testenv.EndsWithUs(exec.Command(program, "-test.run=^TestKilled$", "-test.v"))
+		child.Env = append(child.Environ(), "AVOFORMER_TEST_STORE="+dir)
 		out, err := child.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
