@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
@@ -135,31 +136,33 @@ func TestForcedTogether(t *testing.T) {
 	v, _ := spelling(t, "ab", "abc", "description")
 	g := tftest.Must(grammar.Regexp(`((abc|x)description [a-c]{3}" abcdefghijklmnopqrstuvwxyz{2,9}){9}`))(t)
 	for _, c := range []generation.SchedulerConfig{{StepTokens: 9}, {Memory: 12 * longPage}, {}} {
-		c.Model = m.LM
-		s := schedule(t, c)
-		all := prompts(rand.New(rand.NewPCG(16, 17)), 10, 1, 90)
-		gate := hold(t, s, len(all))
-		var wg sync.WaitGroup
-		for i, p := range all {
-			config := func() generation.SamplerConfig {
-				c := generation.SamplerConfig{Vocab: 50, Sampling: generation.Sampling{Temperature: float64(i % 2), Seed: uint64(i + 1)}, Prompt: p, MaxTokens: 150}
-				if i%4 > 0 {
-					c.Constraint = g.Matcher(v)
+		synctest.Test(t, func(t *testing.T) {
+			c.Model = m.LM
+			s := schedule(t, c)
+			all := prompts(rand.New(rand.NewPCG(16, 17)), 10, 1, 90)
+			gate := hold(t, s)
+			var wg sync.WaitGroup
+			for i, p := range all {
+				config := func() generation.SamplerConfig {
+					c := generation.SamplerConfig{Vocab: 50, Sampling: generation.Sampling{Temperature: float64(i % 2), Seed: uint64(i + 1)}, Prompt: p, MaxTokens: 150}
+					if i%4 > 0 {
+						c.Constraint = g.Matcher(v)
+					}
+					return c
 				}
-				return c
+				want := alone(t, m, p, config(), 150)
+				wg.Go(func() {
+					got, end, err := collect(t.Context(), s, generation.Request{Prompt: p, Limits: generation.Limits{MaxTokens: 150}, Sampler: tftest.Must(generation.NewSampler(config()))(t)})
+					if err != nil || end.Finish != generation.FinishLength || !slices.Equal(got, want) {
+						t.Errorf("text %d: %v, %+v, %v, want %v", i, got, end, err, want)
+					}
+				})
 			}
-			want := alone(t, m, p, config(), 150)
-			wg.Go(func() {
-				got, end, err := collect(t.Context(), s, generation.Request{Prompt: p, Limits: generation.Limits{MaxTokens: 150}, Sampler: tftest.Must(generation.NewSampler(config()))(t)})
-				if err != nil || end.Finish != generation.FinishLength || !slices.Equal(got, want) {
-					t.Errorf("text %d: %v, %+v, %v, want %v", i, got, end, err, want)
-				}
-			})
-		}
-		gate.Wait()
-		wg.Wait()
-		if st := s.Stats(); st.ForcedTokens == 0 || c.Memory > 0 && st.Preempted == 0 {
-			t.Errorf("%+v", st)
-		}
+			gate.Wait()
+			wg.Wait()
+			if st := s.Stats(); st.ForcedTokens == 0 || c.Memory > 0 && st.Preempted == 0 {
+				t.Errorf("%+v", st)
+			}
+		})
 	}
 }

@@ -36,7 +36,7 @@ func TestSchedulerMemories(t *testing.T) {
 	for name, config := range seq2seq {
 		m := tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}, models.Options{}))(t)
 		for _, c := range []generation.SchedulerConfig{{}, {Memory: 24 * longPage}, {StepTokens: 20, Streams: 3}} {
-			t.Run(name, func(t *testing.T) {
+			t.Run(name, bubble(func(t *testing.T) {
 				r := rand.New(rand.NewPCG(18, 19))
 				c.Model = m.LM
 				s := schedule(t, c)
@@ -64,7 +64,7 @@ func TestSchedulerMemories(t *testing.T) {
 						}
 					})
 				}
-				gate := holdBy(t, s, len(all), memoryOf(r, 5))
+				gate := holdBy(t, s, memoryOf(r, 5))
 				var wg sync.WaitGroup
 				for _, text := range texts {
 					wg.Go(text)
@@ -74,7 +74,7 @@ func TestSchedulerMemories(t *testing.T) {
 				if st := s.Stats(); len(distinct) < 2 || st.SharedTokens != 0 || st.Steps > st.Tokens || c.Memory > 0 && st.Preempted == 0 {
 					t.Errorf("%+v, %d texts differ", st, len(distinct))
 				}
-			})
+			}))
 		}
 	}
 }

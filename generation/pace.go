@@ -11,7 +11,7 @@ import (
 type pace struct {
 	stall    float64
 	decode   float64 // seconds of a step without prompts
-	rows     int     // texts in it
+	rows     int     // texts in it, 0 before the first one
 	perToken line    // seconds more for each token of a prompt, or of another text, by how many tokens of its prompt come before it
 	part     float64 // of a token, for which the steps before had room
 }
@@ -46,7 +46,7 @@ func (p *pace) room(decoding, prompts, most, depth int) int {
 	switch {
 	case decoding == 0:
 		return most
-	case p.decode == 0:
+	case p.rows == 0:
 		return 0
 	case cost == 0:
 		return leastPiece
@@ -74,14 +74,14 @@ func (p *pace) learn(took time.Duration, decoding, pieces, depth int) {
 	}
 	switch {
 	case pieces == 0 && decoding > 0:
-		if p.rows != decoding && p.decode > 0 { // other texts: begin anew, from what is known
+		if p.rows != decoding && p.rows > 0 { // other texts: begin anew, from what is known
 			p.decode = (p.decode + seconds) / 2
 		}
 		p.rows = decoding
 		mean(&p.decode, seconds)
 	case decoding == 0 && pieces >= leastPiece:
 		p.perToken.learn(float64(depth), seconds/float64(pieces), keep)
-	case pieces > 0 && p.decode > 0 && pieces+decoding > p.rows:
+	case pieces > 0 && p.rows > 0 && pieces+decoding > p.rows:
 		p.perToken.learn(float64(depth), max(seconds-p.decode, 0)/float64(pieces+decoding-p.rows), keep)
 	}
 }

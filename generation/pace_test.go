@@ -71,6 +71,15 @@ func testPace(t *testing.T, beside float64) {
 	}
 }
 
+// TestPaceCoarse: steps that end within a tick of the clock let prompts in all the same.
+func TestPaceCoarse(t *testing.T) {
+	p := pace{stall: 2.5}
+	p.learn(0, 1, 0, 0)
+	if n := p.room(1, 1, 512, 0); n != leastPiece {
+		t.Errorf("room %d after a step that took no time, want %d", n, leastPiece)
+	}
+}
+
 // TestPaceDeeper: attention makes tokens take longer the more of a prompt has passed. Steps still
 // take what they may, from the first one of the next prompt on.
 func TestPaceDeeper(t *testing.T) {

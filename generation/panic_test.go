@@ -42,7 +42,7 @@ func (p *panics) Propose(dst []int, _ int) []int {
 func TestPanics(t *testing.T) {
 	m := long(t, "")
 	for _, place := range []string{"Hook", "StopWhen", "Apply", "Accept", "Undo", "Forced", "Propose", "Apply of a draft"} {
-		t.Run(place, func(t *testing.T) {
+		t.Run(place, bubble(func(t *testing.T) {
 			c := generation.SchedulerConfig{Model: m.LM}
 			draft := place == "Undo" || place == "Apply of a draft"
 			if draft {
@@ -57,7 +57,7 @@ func TestPanics(t *testing.T) {
 			for i, p := range all {
 				want[i] = alone(t, m, p, generation.SamplerConfig{}, 30)
 			}
-			gate := hold(t, s, len(all)+1)
+			gate := hold(t, s)
 			var wg sync.WaitGroup
 			for i, p := range all {
 				wg.Go(func() {
@@ -103,6 +103,6 @@ func TestPanics(t *testing.T) {
 			if tokens, end, err := collect(t.Context(), s, generation.Request{Prompt: all[0], Limits: generation.Limits{MaxTokens: 30}}); err != nil || end.Err != nil || !slices.Equal(tokens, want[0]) {
 				t.Errorf("after it: %v, %v, %v, want %v", tokens, end.Err, err, want[0])
 			}
-		})
+		}))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/avoformer/avoformer/fault"
@@ -157,15 +158,17 @@ func TestScheduler(t *testing.T) {
 func TestSmallSteps(t *testing.T) {
 	m := long(t, "")
 	for _, tokens := range []int{1, 3, 8} {
-		s := schedule(t, generation.SchedulerConfig{Model: m.LM, StepTokens: tokens, Draft: -1})
-		r := rand.New(rand.NewPCG(13, uint64(tokens)))
-		all := append(prompts(r, 20, 1, 4), prompts(r, 6, 90, 120)...)
-		gate := hold(t, s, len(all))
-		together(t, s, m, all, 40, false)
-		gate.Wait()
-		if st := s.Stats(); st.Steps > uint64(len(all)*40/3) {
-			t.Errorf("steps of %d tokens: %d for %d texts of 40 tokens, which did not go on side by side", tokens, st.Steps, len(all))
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := schedule(t, generation.SchedulerConfig{Model: m.LM, StepTokens: tokens, Draft: -1})
+			r := rand.New(rand.NewPCG(13, uint64(tokens)))
+			all := append(prompts(r, 20, 1, 4), prompts(r, 6, 90, 120)...)
+			gate := hold(t, s)
+			together(t, s, m, all, 40, false)
+			gate.Wait()
+			if st := s.Stats(); st.Steps > uint64(len(all)*40/3) {
+				t.Errorf("steps of %d tokens: %d for %d texts of 40 tokens, which did not go on side by side", tokens, st.Steps, len(all))
+			}
+		})
 	}
 }
 
@@ -173,7 +176,7 @@ func TestSmallSteps(t *testing.T) {
 // of the next turn of a chat, only the new tokens are computed.
 func TestSharedPrefixes(t *testing.T) {
 	for name, m := range map[string]*models.Model{"attention": long(t, ""), "convolutions": convolving(t)} {
-		t.Run(name, func(t *testing.T) { sharedPrefixes(t, m) })
+		t.Run(name, bubble(func(t *testing.T) { sharedPrefixes(t, m) }))
 	}
 }
 
@@ -185,7 +188,7 @@ func sharedPrefixes(t *testing.T, m *models.Model) {
 	for _, p := range prompts(r, 20, 5, 9) {
 		all = append(all, slices.Concat(system, p))
 	}
-	gate := hold(t, s, len(all))
+	gate := hold(t, s)
 	together(t, s, m, all, 5, false)
 	gate.Wait()
 	if st := s.Stats(); st.PromptTokens > 1+300+20*(9+1) || st.SharedTokens < 19*300 {
@@ -200,21 +203,25 @@ func sharedPrefixes(t *testing.T, m *models.Model) {
 	}
 }
 
-// hold has the scheduler wait until some requests do, so that they begin together.
-func hold(t *testing.T, s *generation.Scheduler, requests int) *sync.WaitGroup {
+// bubble returns a test that runs in a bubble of synctest.
+func bubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
+}
+
+// hold has the scheduler wait until the requests after it wait, too, so that they begin together. It
+// needs a bubble of synctest.
+func hold(t *testing.T, s *generation.Scheduler) *sync.WaitGroup {
 	t.Helper()
-	return holdBy(t, s, requests, nil)
+	return holdBy(t, s, nil)
 }
 
 // holdBy is hold for a decoder that attends to a memory.
-func holdBy(t *testing.T, s *generation.Scheduler, requests int, memory *models.Memory) *sync.WaitGroup {
+func holdBy(t *testing.T, s *generation.Scheduler, memory *models.Memory) *sync.WaitGroup {
 	t.Helper()
 	begun := make(chan struct{})
 	hook := func([]float32, []int) {
 		close(begun)
-		for s.Stats().Waiting < requests {
-			time.Sleep(time.Millisecond)
-		}
+		synctest.Wait()
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -227,13 +234,32 @@ func holdBy(t *testing.T, s *generation.Scheduler, requests int, memory *models.
 	return &wg
 }
 
+// slow returns a request for an endless text of which a token takes a millisecond, in the time of a
+// bubble.
+func slow(t *testing.T) generation.Request {
+	t.Helper()
+	hook := func([]float32, []int) { time.Sleep(time.Millisecond) }
+	return generation.Request{Prompt: []int{1, 2, 3}, Sampler: tftest.Must(generation.NewSampler(generation.SamplerConfig{Vocab: 50, Hook: hook}))(t)}
+}
+
+// idle expects that no text runs or waits after the steps that have begun, in a bubble.
+func idle(t *testing.T, s *generation.Scheduler) {
+	t.Helper()
+	time.Sleep(time.Second)
+	if st := s.Stats(); st.Running+st.Waiting > 0 {
+		t.Errorf("%+v, want no text", st)
+	}
+}
+
 // TestSchedulerMemory: where pages run out, prefixes are given up, then texts wait; all get their
 // tokens.
-func TestSchedulerMemory(t *testing.T) {
+func TestSchedulerMemory(t *testing.T) { synctest.Test(t, schedulerMemory) }
+
+func schedulerMemory(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Memory: 12 * longPage})
 	const texts = 12
-	gate := hold(t, s, texts)
+	gate := hold(t, s)
 	together(t, s, m, prompts(rand.New(rand.NewPCG(5, 6)), texts, 60, 120), 150, false)
 	gate.Wait()
 	if st := s.Stats(); st.PageBytes > 12*longPage || st.Preempted == 0 {
@@ -285,54 +311,50 @@ func TestDrafts(t *testing.T) {
 
 // TestSchedulerCancel: a text ends if it is cancelled or if its caller stops reading; all other
 // texts continue.
-func TestSchedulerCancel(t *testing.T) {
+func TestSchedulerCancel(t *testing.T) { synctest.Test(t, schedulerCancel) }
+
+func schedulerCancel(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Streams: 2})
-	endless := generation.Request{Prompt: []int{1, 2, 3}}
 	ctx, cancel := context.WithCancel(t.Context())
 	own, cancelOwn := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, end, err := collect(ctx, s, endless); end.Finish != generation.FinishCancelled || !errors.Is(end.Err, context.Canceled) || err != nil {
+		if _, end, err := collect(ctx, s, slow(t)); end.Finish != generation.FinishCancelled || !errors.Is(end.Err, context.Canceled) || err != nil {
 			t.Errorf("cancelled by its caller: %+v, %v", end, err)
 		}
 	})
 	wg.Go(func() {
-		r := endless
+		r := slow(t)
 		r.Cancelled = own.Err
 		if _, end, err := collect(t.Context(), s, r); end.Finish != generation.FinishCancelled || err != nil {
 			t.Errorf("cancelled by its own context: %+v, %v", end, err)
 		}
 	})
-	wg.Go(func() { // waits, and is cancelled
-		for s.Stats().Running < 2 {
-			time.Sleep(time.Millisecond)
-		}
-		waiting, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer stop()
-		if tokens, end, err := collect(waiting, s, endless); len(tokens) > 0 || end.Finish != generation.FinishCancelled || err != nil {
-			t.Errorf("cancelled while it waits: %v, %+v, %v", tokens, end, err)
-		}
-		cancel()
-		cancelOwn()
-	})
+	time.Sleep(10 * time.Millisecond)
+	if st := s.Stats(); st.Running != 2 {
+		t.Errorf("%+v, want two texts that run", st)
+	}
+	waiting, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer stop()
+	if tokens, end, err := collect(waiting, s, slow(t)); len(tokens) > 0 || end.Finish != generation.FinishCancelled || err != nil {
+		t.Errorf("cancelled while it waits: %v, %+v, %v", tokens, end, err)
+	}
+	cancel()
+	cancelOwn()
 	wg.Wait()
-	for range s.Generate(t.Context(), endless) {
+	for range s.Generate(t.Context(), slow(t)) {
 		break
 	}
 	together(t, s, m, [][]int{{7, 8}}, 20, false)
-	deadline := time.Now().Add(10 * time.Second)
-	for st := s.Stats(); st.Running+st.Waiting > 0; st = s.Stats() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v", st)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	idle(t, s)
 }
 
 // TestSchedulerRefuses: requests that cannot be are errors, as is one too many, and those after the
 // end.
-func TestSchedulerRefuses(t *testing.T) {
+func TestSchedulerRefuses(t *testing.T) { synctest.Test(t, schedulerRefuses) }
+
+func schedulerRefuses(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Streams: 1, Queue: 1})
 	for name, c := range map[string]struct {
@@ -351,32 +373,23 @@ func TestSchedulerRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() { _, _, _ = collect(ctx, s, generation.Request{Prompt: []int{1}}) })
-		for st := s.Stats(); st.Running+st.Waiting == 0 || st.Waiting == 1 && st.Running == 0; st = s.Stats() {
-			time.Sleep(time.Millisecond)
-		}
+	for range 2 { // one runs, the other waits
+		wg.Go(func() { _, _, _ = collect(ctx, s, slow(t)) })
 	}
-	for s.Stats().Waiting == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait()
 	if _, _, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 	cancel()
 	wg.Wait()
-	for st := s.Stats(); st.Running+st.Waiting > 0; st = s.Stats() {
-		time.Sleep(time.Millisecond)
-	}
+	idle(t, s)
 	closing, stop := context.WithCancel(t.Context())
 	wg.Go(func() {
-		if _, end, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); end.Finish != generation.FinishFailed || !errors.Is(end.Err, fault.ErrClosed) || err != nil {
+		if _, end, err := collect(t.Context(), s, slow(t)); end.Finish != generation.FinishFailed || !errors.Is(end.Err, fault.ErrClosed) || err != nil {
 			t.Errorf("closed at once: %+v, %v", end, err)
 		}
 	})
-	for s.Stats().Running == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Wait()
 	stop()
 	if err := s.Close(closing); !errors.Is(err, context.Canceled) {
 		t.Errorf("closing at once: %v", err)
