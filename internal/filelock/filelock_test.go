@@ -8,13 +8,16 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/avoformer/avoformer/internal/filelock"
 )
 
 // TestLock: goroutines exclude each other, and the end of a context ends waiting.
-func TestLock(t *testing.T) {
+func TestLock(t *testing.T) { synctest.Test(t, lock) }
+
+func lock(t *testing.T) {
 	switch runtime.GOOS {
 	case "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "windows":
 	default:

@@ -55,7 +55,9 @@ func TestEach(t *testing.T) {
 
 // TestEachThreads counts the threads of the first items: if there are as many items as threads they
 // have one each, and those in excess go first, on several threads.
-func TestEachThreads(t *testing.T) {
+func TestEachThreads(t *testing.T) { synctest.Test(t, eachThreads) }
+
+func eachThreads(t *testing.T) {
 	for _, c := range []struct {
 		replicas, items int // of two threads
 		want            []int
@@ -76,21 +78,17 @@ func TestEachThreads(t *testing.T) {
 			}
 		})
 		var got []int
-		for range c.want {
+		for beginning := true; beginning; {
+			synctest.Wait()
 			select {
 			case n := <-begun:
 				got = append(got, n)
-			case <-time.After(10 * time.Second):
-				t.Fatalf("%d items on %d threads begin on %v, want %v", c.items, 2*c.replicas, got, c.want)
+			default:
+				beginning = false
 			}
 		}
-		select {
-		case n := <-begun:
-			t.Errorf("one more begins, on %d", n)
-		case <-time.After(time.Millisecond):
-		}
 		close(leave)
-		for range c.items - len(c.want) {
+		for range c.items - len(got) {
 			<-begun
 		}
 		call.Wait()

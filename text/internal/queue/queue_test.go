@@ -3,11 +3,11 @@ package queue
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/avoformer/avoformer/models"
@@ -16,7 +16,7 @@ import (
 )
 
 // gate is a queue whose computation waits for permission before each batch and records the contents
-// of the batch.
+// of the batch. It needs a bubble of synctest.
 type gate struct {
 	*Queue
 	splitter windows.Splitter
@@ -41,19 +41,13 @@ func newGate(t *testing.T, threads, batchTokens int) *gate {
 	return g
 }
 
-// idle waits until the queue has no goroutine, and expects it to be empty.
+// idle expects the queue to be empty and without goroutines once all goroutines of the bubble wait.
 func (g *gate) idle(t *testing.T) {
 	t.Helper()
-	for range 2000 {
-		if l := g.Load(); l.Threads == 0 {
-			if l != (Load{}) {
-				t.Errorf("no thread is busy, and there is %+v", l)
-			}
-			return
-		}
-		time.Sleep(time.Millisecond)
+	synctest.Wait()
+	if l := g.Load(); l != (Load{}) {
+		t.Errorf("without calls: %+v", l)
 	}
-	t.Error("threads are busy without calls")
 }
 
 // wordText returns a text of n words, one token each.
@@ -98,7 +92,6 @@ func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served 
 		Compute:  g.compute,
 		Finish:   func(in *Input, r [][]float32) { results[in.Number] = r[0][0] },
 	}
-	before := g.Load().Calls
 	g.calls.Go(func() {
 		s := served{results: results}
 		defer func() {
@@ -107,12 +100,8 @@ func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served 
 		}()
 		s.err = g.Do(ctx, c)
 	})
-	for {
-		if g.Load().Calls > before {
-			return ended
-		}
-		runtime.Gosched()
-	}
+	synctest.Wait()
+	return ended
 }
 
 // step lets a batch end after it has begun, and returns the lengths of its windows.
@@ -141,7 +130,9 @@ func sum(lengths []int) int {
 
 // TestQueueFair has calls come during the computation of a long one: each has its share of the next
 // batch of its own kind, or of the one after.
-func TestQueueFair(t *testing.T) {
+func TestQueueFair(t *testing.T) { synctest.Test(t, queueFair) }
+
+func queueFair(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t, 1, 100)
 	long := g.start(ctx, 0, wordCounts(100, 8)...) // ten batches of ten windows
@@ -185,7 +176,9 @@ func (g *gate) begunBatch(t *testing.T, windows int) {
 
 // TestQueueShares expects the same number of tokens for two long calls that came one after the
 // other, whatever the lengths of their windows.
-func TestQueueShares(t *testing.T) {
+func TestQueueShares(t *testing.T) { synctest.Test(t, queueShares) }
+
+func queueShares(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t, 1, 120)
 	a := g.start(ctx, 0, wordCounts(60, 38)...) // windows of 40 tokens
@@ -201,18 +194,16 @@ func TestQueueShares(t *testing.T) {
 	if d := tokens[40] - tokens[6]; d < -240 || d > 240 {
 		t.Errorf("one call got %d tokens, the other %d", tokens[40], tokens[6])
 	}
-	for len(a)+len(b) < 2 {
-		select {
-		case <-g.begun:
-			g.leave <- nil
-		case <-time.After(time.Millisecond):
-		}
+	for synctest.Wait(); len(a)+len(b) < 2; synctest.Wait() {
+		g.step(nil)
 	}
 }
 
 // TestQueueCancel cancels a call during the computation of one of its batches: the call returns,
 // its other windows are never computed, and those of another call are.
-func TestQueueCancel(t *testing.T) {
+func TestQueueCancel(t *testing.T) { synctest.Test(t, queueCancel) }
+
+func queueCancel(t *testing.T) {
 	g := newGate(t, 1, 100)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	gone := g.start(ctx, 0, wordCounts(1000, 8)...)
@@ -233,7 +224,9 @@ func TestQueueCancel(t *testing.T) {
 }
 
 // TestQueueFails fails a batch of two calls, and then that of one of them.
-func TestQueueFails(t *testing.T) {
+func TestQueueFails(t *testing.T) { synctest.Test(t, queueFails) }
+
+func queueFails(t *testing.T) {
 	for _, failure := range []error{errBatch, errPanic} {
 		g := newGate(t, 1, 100)
 		ctx := context.Background()
@@ -271,7 +264,9 @@ func TestQueueFails(t *testing.T) {
 
 // TestQueueThreads counts the threads of batches: with enough texts for all threads they have one
 // each, fewer texts share them.
-func TestQueueThreads(t *testing.T) {
+func TestQueueThreads(t *testing.T) { synctest.Test(t, queueThreads) }
+
+func queueThreads(t *testing.T) {
 	for _, c := range []struct{ threads, texts, want int }{{1, 1, 1}, {1, 90, 1}, {2, 1, 2}, {2, 40, 1}, {4, 80, 1}, {4, 8, 1}, {4, 4, 2}, {4, 1, 4}} {
 		g := newGate(t, c.threads, 100)
 		var mu sync.Mutex
@@ -309,7 +304,9 @@ func TestQueueThreads(t *testing.T) {
 
 // TestQueueAhead checks the limits on waiting tokens, and on texts that are tokenised for a
 // cancelled call.
-func TestQueueAhead(t *testing.T) {
+func TestQueueAhead(t *testing.T) { synctest.Test(t, queueAhead) }
+
+func queueAhead(t *testing.T) {
 	g := newGate(t, 2, 100)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all []<-chan served
@@ -343,7 +340,9 @@ func TestQueueAhead(t *testing.T) {
 
 // TestQueueOrder: batches of several calls are small, and larger the more tokens wait. Short texts
 // go before long ones that came at about the same time, but not before those that came long ago.
-func TestQueueOrder(t *testing.T) {
+func TestQueueOrder(t *testing.T) { synctest.Test(t, queueOrder) }
+
+func queueOrder(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t, 1, 2048)
 	var all []<-chan served

@@ -3,6 +3,7 @@ package queue
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +14,9 @@ import (
 // TestReplicas has a call computed on two replicas, each bound to a CPU: both work, on their CPU,
 // with workspaces that the other one never uses, and the sum of their counts is the call's. The
 // caller's goroutine is not bound.
-func TestReplicas(t *testing.T) {
+func TestReplicas(t *testing.T) { synctest.Test(t, replicas) }
+
+func replicas(t *testing.T) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil || allowed.Count() < 2 {
 		t.Skip("one CPU", err)
