@@ -70,7 +70,8 @@ type AttentionParams struct {
 	// Empty is the result for a query that sees no key.
 	Empty EmptyRow
 	// HeadMask, [Heads] or nil, multiplies each head's weights after the softmax, and therefore its
-	// output. Weights receives the weights before this product.
+	// output, so that one can measure what each head contributes. Weights receives the weights
+	// before this product.
 	HeadMask []float32
 	// Sinks, [Heads] or nil, has for each head the score of an additional key, which every query
 	// sees and whose value is 0: the weights of the other keys add up to less than 1. Empty is the

@@ -65,7 +65,9 @@ type AttentionInput struct {
 	// each other on all axes. Only MultiHeadAttention has them, for self-attention.
 	Positions []Position
 	Mask      *Mask
-	HeadMask  []float32 // [heads], multiplies the weights after softmax; nil: 1
+	// HeadMask, [heads] or nil, multiplies the result of each head: see kernels.AttentionParams. It
+	// is BERT's head_mask, which models/classic has.
+	HeadMask []float32
 	// Residual, [rows, width of the result] or nil, is added to the result. It may be dst. Only
 	// MultiHeadAttention has it.
 	Residual []float32

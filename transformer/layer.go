@@ -64,7 +64,9 @@ type Layer struct {
 	NormFirst bool
 	Self      *MultiHeadAttention
 	SelfNorm  *Norm
-	Cross     *MultiHeadAttention // nil in an encoder layer
+	// Cross is nil in an encoder layer. A copy of a decoder layer without it is one too, as BLIP's
+	// layers are in text mode.
+	Cross     *MultiHeadAttention
 	CrossNorm *Norm
 	Feed      Feed
 	FeedNorm  *Norm
@@ -120,7 +122,7 @@ type LayerInput struct {
 	Batch     Batch
 	Positions []Position // [rows of Batch], for self-attention: see [AttentionInput]
 	Mask      *Mask      // for self-attention
-	HeadMask  []float32  // [heads], for all attentions; nil: 1, as everywhere but in models/classic
+	HeadMask  []float32  // [heads], for all attentions: see [AttentionInput]
 
 	// Memory has the rows that cross-attention attends to: the output of an encoder, [rows of
 	// MemoryBatch, KeyWidth], with as many sequences as Batch, or one that all share. It is not
@@ -137,8 +139,6 @@ type LayerInput struct {
 	// Beside, [rows, a width of the layer's own], is the layer's input in addition to X. Layers of
 	// package transformer do not use it.
 	Beside []float32
-	// SkipCross leaves out cross-attention, as in BLIP's layers in text mode, with models/classic.
-	SkipCross bool
 }
 
 // Forward sets dst, [rows, Dim], to the layer's output. dst may be in.X.
@@ -167,7 +167,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 			}
 		}
 	}
-	cross, memory := l.Cross != nil && !in.SkipCross, cache.Memory()
+	cross, memory := l.Cross != nil, cache.Memory()
 	if cross && in.Memory == nil && (memory == nil || !memory.remembers()) {
 		return check.Errorf(fault.ErrShape, "layer: cross-attention without memory")
 	}

@@ -9,20 +9,24 @@ import (
 // AttentionConfig describes a multi-head attention.
 type AttentionConfig struct {
 	Dim int // width of the queries' rows
-	// Widths of the keys' rows, 0: Dim; of the values', 0: KeyWidth; and of the result, 0: Dim. In
-	// this module only models/classic has widths other than Dim.
-	KeyWidth, ValueWidth, OutDim int
-	Heads                        int
-	KVHeads                      int // number of key and value heads, which divides Heads; 0: Heads
-	HeadDim                      int // 0: Dim/Heads
+	// KeyWidth and ValueWidth, the widths of the rows of keys and values, are kdim and vdim of
+	// torch.nn.MultiheadAttention; 0: Dim, and KeyWidth. BLIP's text decoder, in models/classic,
+	// attends to images of another width.
+	KeyWidth, ValueWidth int
+	// OutDim is the width of the result, which in d2l's attention differs from that of the queries;
+	// 0: Dim.
+	OutDim  int
+	Heads   int
+	KVHeads int // number of key and value heads, which divides Heads; 0: Heads
+	HeadDim int // 0: Dim/Heads
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
 	// SoftCap bounds the scaled scores; see [Attention]. 0: no bound.
 	SoftCap float32
 	Bias    bool // in the projections of queries, keys and values
 	OutBias bool // in the output projection
-	// CrossOnly is set where keys never come from the queries' own rows: fusing the three
-	// projections would gain nothing.
+	// CrossOnly is set where keys never come from the queries' own rows, as in SigLIP's pooling and
+	// in cross-attention of a layer: fusing the three projections would gain nothing.
 	CrossOnly bool
 
 	// QKNorm, unless nil, normalizes the queries and keys of each head, before their positions, in

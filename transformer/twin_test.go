@@ -161,7 +161,7 @@ func TestTwinNotices(t *testing.T) {
 		"norm weights": func(l *tf.Layer, in *tf.LayerInput) { l.FeedNorm.Bias[0] += 0.01 },
 		"a bias":       func(l *tf.Layer, in *tf.LayerInput) { l.Feed.(*tf.FeedForward).Down.Bias[3] += 0.01 },
 		"eps":          func(l *tf.Layer, in *tf.LayerInput) { l.SelfNorm.Eps = 1e-2 },
-		"no cross":     func(l *tf.Layer, in *tf.LayerInput) { in.SkipCross = true },
+		"no cross":     func(l *tf.Layer, in *tf.LayerInput) { l.Cross = nil },
 	} {
 		if tftest.Mismatch(run(change), want, allowed) == "" {
 			t.Errorf("a change of the %s is not noticed", name)
