@@ -22,7 +22,7 @@ import (
 
 const model = "../text/testdata/embed"
 
-// texts are n of some words, one of them longer than the model takes, some empty.
+// texts returns n texts of a few words. One exceeds the model's limit, and some are empty.
 func texts(n int) []string {
 	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to Paris attention Straße 東京 😀 unaffordable \"quoted\"")
 	r := rand.New(rand.NewPCG(1, 2))
@@ -40,7 +40,7 @@ func texts(n int) []string {
 	return out
 }
 
-// open opens the embedder.
+// open opens the tests' embedder.
 func open(t testing.TB, o text.Options) *text.Embedder {
 	t.Helper()
 	e, err := text.OpenEmbedder(model, o)
@@ -66,7 +66,7 @@ type record struct {
 	Text string `json:"text"`
 }
 
-// encoded returns the records as a file of a name, by its ends.
+// encoded returns the records as the content of a file, in the format and compression of its name.
 func encoded(t testing.TB, name string, records []record) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -83,7 +83,7 @@ func encoded(t testing.TB, name string, records []record) []byte {
 	case ".jsonl":
 		enc := json.NewEncoder(&b)
 		for _, r := range records {
-			_ = enc.Encode(r) // a buffer takes everything
+			_ = enc.Encode(r) // writing to a buffer never fails
 		}
 	default:
 		for _, r := range records {
@@ -117,7 +117,7 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
-// vector is a row of results.
+// vector is a row of the results.
 type vector struct {
 	ID        *int64    `json:"id"`
 	Row       int64     `json:"row"`
@@ -147,8 +147,8 @@ func vectors(t testing.TB, path string) []vector {
 	return rows
 }
 
-// TestSameBytes: vectors are Embed's to the bit, whatever the file, its compression, the format of
-// results, the number of threads and of runs.
+// TestSameBytes verifies that vectors have the bits of Embed for any format and compression of
+// files, format of results, and number of threads and runs.
 func TestSameBytes(t *testing.T) {
 	names := []string{"a.parquet", "b.csv", "c.jsonl", "d.txt", "e.csv.gz", "f.jsonl.zst", "sub/g.jsonl.gz", "sub/empty.txt"}
 	const n = 130
@@ -211,7 +211,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// noneLeft demands that a folder holds only results.
+// noneLeft verifies that a folder has only results.
 func noneLeft(t *testing.T, dir string) {
 	t.Helper()
 	for _, pattern := range []string{"*.part", "*.claim.*", "*/*.part", "*/*.claim.*"} {
@@ -222,7 +222,7 @@ func noneLeft(t *testing.T, dir string) {
 	}
 }
 
-// TestPassed: columns that are named arrive with their values.
+// TestPassed verifies that named columns are passed on with their values.
 func TestPassed(t *testing.T) {
 	dir := t.TempDir()
 	records := []record{{5, "the cat"}, {-6, "reads"}}
@@ -242,8 +242,8 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// TestDead: every row is in the results or in the dead letters with a reason; a file that cannot be
-// read fails only itself.
+// TestDead verifies that every row is in the results or, with a reason, in the dead letters, and
+// that an unreadable file does not affect other files.
 func TestDead(t *testing.T) {
 	dir := t.TempDir()
 	long := strings.Repeat("attention ", 300)
@@ -288,7 +288,7 @@ func TestDead(t *testing.T) {
 		}
 	}
 	noneLeft(t, o.Out)
-	// Once a file is whole, the same run makes it.
+	// After the file is repaired, the same run computes it.
 	write(t, filepath.Join(dir, "in/cut.jsonl.gz"), whole)
 	report, err = bulk.Run(t.Context(), task, o)
 	if err != nil || report.Made != 1 || report.Found != 2 {

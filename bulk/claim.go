@@ -1,4 +1,4 @@
-// Claims: which process works on a shard.
+// This file has claims: a claim says which process works on a shard.
 
 package bulk
 
@@ -18,18 +18,18 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// claimText is what a claim's file says.
+// claimText is the content of a claim's file.
 type claimText struct {
 	Token   string `json:"token"`   // of the process
-	Machine string `json:"machine"` // "" if it cannot be distinguished
-	Host    string `json:"host"`    // for people
+	Machine string `json:"machine"` // "" if the system does not identify it
+	Host    string `json:"host"`    // informative
 	Process int    `json:"process"`
-	Beat    int    `json:"beat"` // how often it was written
+	Beat    int    `json:"beat"` // number of times that the file was written
 }
 
-// claim is one that this process holds.
+// claim is a claim that this process holds.
 type claim struct {
-	path   string // without the generation
+	path   string // without the suffix of the generation
 	turn   int    // the generation
 	file   *os.File
 	text   claimText
@@ -37,14 +37,14 @@ type claim struct {
 	beaten sync.WaitGroup
 }
 
-// claims makes claims, and watches those of other processes.
+// claims creates claims, and watches those of other processes.
 type claims struct {
 	text  claimText
 	stale time.Duration
 	seen  map[string]sight // by the claims' files
 }
 
-// sight is when a claim was first seen as it is.
+// sight is the content of a claim with the time when this process first read it.
 type sight struct {
 	text claimText
 	at   time.Time
@@ -52,12 +52,12 @@ type sight struct {
 
 func newClaims(stale time.Duration) *claims {
 	var token [tokenBytes]byte
-	_, _ = rand.Read(token[:]) // it never fails
+	_, _ = rand.Read(token[:]) // rand.Read never fails
 	host, _ := os.Hostname()
 	return &claims{text: claimText{Token: hex.EncodeToString(token[:]), Machine: machine(), Host: host, Process: os.Getpid()}, stale: stale, seen: map[string]sight{}}
 }
 
-// tokenBytes is the length of a token, which is written in hexadecimal digits.
+// tokenBytes is the length of a token, which is written as hexadecimal digits.
 const tokenBytes = 8
 
 func isToken(s string) bool {
@@ -65,8 +65,8 @@ func isToken(s string) bool {
 	return err == nil && len(b) == tokenBytes
 }
 
-// machine returns a unique name for this machine since it was started; "" if the system does not
-// have one.
+// machine returns a name that is unique to this machine since its start, or "" if the system has
+// none.
 func machine() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -79,7 +79,7 @@ func machine() string {
 // the shard.
 func (c *claims) take(path string) (*claim, error) {
 	turn := 0
-	for { // the last generation counts
+	for { // find the last generation
 		_, err := os.Stat(generation(path, turn+1))
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -103,7 +103,7 @@ func (c *claims) take(path string) (*claim, error) {
 	}
 	mine := &claim{path: path, turn: turn, file: f, text: c.text, ended: make(chan struct{})}
 	if c.text.Machine != "" {
-		_, _ = filelock.TryLock(f) // where there are no locks, staleness is told by beats
+		_, _ = filelock.TryLock(f) // without locks, other processes see from beats whether the claim is stale
 	}
 	if err := mine.beat(); err != nil {
 		mine.release()
@@ -125,7 +125,7 @@ func (c *claims) free(file string) (bool, error) {
 		return false, err
 	}
 	var now claimText
-	_ = pyjson.Unmarshal(data, &now) // one that is being written, or was torn by a crash, is told by its age
+	_ = pyjson.Unmarshal(data, &now) // a claim that is incomplete, because of a crash or a write in progress, becomes stale by its age
 	before, ok := c.seen[file]
 	if !ok || before.text != now {
 		c.seen[file] = sight{now, time.Now()}
@@ -146,8 +146,7 @@ func unlocked(file string) bool {
 	return held && err == nil
 }
 
-// beats rewrites the claim again and again, so that other processes see that its process is
-// running.
+// beats rewrites the claim at an interval, so that other processes see that its process is running.
 func (c *claim) beats(every time.Duration) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
@@ -156,7 +155,7 @@ func (c *claim) beats(every time.Duration) {
 		case <-c.ended:
 			return
 		case <-ticks.C:
-			_ = c.beat() // a claim that cannot be written becomes stale, which mine notices
+			_ = c.beat() // a claim that cannot be written becomes stale; mine detects that it was taken over
 		}
 	}
 }
@@ -171,7 +170,7 @@ func (c *claim) beat() error {
 	return err
 }
 
-// mine reports whether nobody has taken the claim over.
+// mine reports whether no other process has taken over the claim.
 func (c *claim) mine() (bool, error) {
 	for _, turn := range []int{c.turn, c.turn + 1} {
 		_, err := os.Stat(generation(c.path, turn))
@@ -185,8 +184,8 @@ func (c *claim) mine() (bool, error) {
 	return true, nil
 }
 
-// release ends the claim, and removes it with the stale ones before it unless somebody took it
-// over.
+// release ends the claim. It removes the claim and the stale ones before it, unless another process
+// has taken it over.
 func (c *claim) release() {
 	close(c.ended)
 	c.beaten.Wait()
@@ -196,6 +195,6 @@ func (c *claim) release() {
 		return
 	}
 	for turn := 0; turn <= c.turn; turn++ {
-		_ = os.Remove(generation(c.path, turn)) // what is left becomes stale
+		_ = os.Remove(generation(c.path, turn)) // a file that cannot be removed becomes stale
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// footerOf returns a file of only a footer.
+// footerOf returns a file that has only a footer.
 func footerOf(footer ...byte) []byte {
 	file := append([]byte("PAR1"), footer...)
 	return append(binary.LittleEndian.AppendUint32(file, uint32(len(footer))), "PAR1"...)
 }
 
-// TestClaims: what a file claims is held against the bytes that are there.
+// TestClaims verifies that claims of a file are compared with its bytes.
 func TestClaims(t *testing.T) {
 	const schema, list = 0x29, 0x1c // the field 2 after 0, of the type 9; a list of structures, with its length in the high bits
 	var deep []byte                 // a group in a group, 200 times
@@ -79,8 +79,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestPageClaims: pages that say to be longer than their compressed form is are errors, before as
-// much is allocated.
+// TestPageClaims verifies that pages that claim to be longer than their decompressed form are
+// errors, before memory for them is allocated.
 func TestPageClaims(t *testing.T) {
 	text := bytes.Repeat([]byte("the cat "), 100)
 	for name, codec := range map[string]compress.Compression{
@@ -100,11 +100,11 @@ func TestPageClaims(t *testing.T) {
 	}
 }
 
-// TestPageHeader: a header says the same with its fields in another order. Integers of more bits
-// than readers keep are errors.
+// TestPageHeader verifies that the order of fields in a header has no effect, and that integers of
+// more bits than readers use are errors.
 func TestPageHeader(t *testing.T) {
 	const number, structure = thriftInt32, thriftStruct
-	// A field's type, number and value, in the form that allows any order.
+	// field returns a field's type, number and value, in the form that allows any order.
 	field := func(kind, id byte, value ...byte) []byte { return append([]byte{kind, 2 * id}, value...) }
 	kind, plain, packed := field(number, 1, 2*dataPage2), field(number, 2, 40), field(number, 3, 20)
 	page := field(structure, 8, slices.Concat(field(number, 3, 8), field(thriftFalse, 7), field(number, 1, 10), field(number, 4, 2*bitPacked), field(number, 5, 6), field(number, 6, 4), []byte{0})...)
@@ -130,7 +130,7 @@ func TestPageHeader(t *testing.T) {
 	}
 }
 
-// TestFramedLZ4: pages of the codec LZ4 are frames of Hadoop's, or a block.
+// TestFramedLZ4 decodes pages of the codec LZ4 that are Hadoop's frames, or a block.
 func TestFramedLZ4(t *testing.T) {
 	c, err := compress.GetCodec(compress.Codecs.Lz4)
 	if err != nil {

@@ -33,10 +33,10 @@ func echoed(ctx context.Context, path, out, format, field string, pass []string)
 	return filepath.Join(out, filepath.Base(path)) + end, report.Counts, err
 }
 
-// TestCompare answers lines of scripts/configs/files_parquet.py.
+// TestCompare answers requests of scripts/configs/files_parquet.py.
 func TestCompare(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
-		t.Skip("it answers scripts/configs/files_parquet.py")
+		t.Skip("runs only for scripts/configs/files_parquet.py")
 	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<24)
@@ -70,7 +70,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// streamed answers the Arrow stream of a file in another.
+// streamed computes the Arrow stream of a file and writes the answers to another file.
 func streamed(ctx context.Context, path, out, field string) error {
 	in, err := os.Open(path)
 	if err != nil {

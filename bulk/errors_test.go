@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// TestKinds wants the errors of this package to be of the kinds that all packages share.
+// TestKinds verifies that errors of this package are of the kinds that all packages share.
 func TestKinds(t *testing.T) {
 	_, err := bulk.Run(t.Context(), bulk.Task{}, bulk.Options{Format: "xml"})
 	var e *fault.Error

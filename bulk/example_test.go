@@ -26,7 +26,7 @@ func must(err error) {
 	}
 }
 
-// A file of lines becomes a file of vectors; a second run finds it there.
+// This example converts a file of lines to a file of vectors. A second run finds the results.
 func ExampleRun() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")
@@ -53,7 +53,7 @@ func ExampleRun() {
 	// lines.txt.out.jsonl
 }
 
-// Tasks by themselves: scores for a query, and labels.
+// This example prints the columns of two tasks: scores for a query, and labels.
 func ExampleRank() {
 	r, err := text.OpenReranker(tiny+"rerank", text.Options{})
 	must(err)
@@ -77,7 +77,7 @@ func ExampleRank() {
 	// labels
 }
 
-// Record batches of Arrow come back with vectors: what Spark's and Ray's workers hand over.
+// This example computes vectors for Arrow record batches, as workers of Spark and Ray send them.
 func ExampleStream() {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "text", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
@@ -110,7 +110,7 @@ func ExampleStream() {
 	// error
 }
 
-// Texts are read from a column of a Parquet file, and rows written as one.
+// This example writes rows to a Parquet file, and reads the texts of a column.
 func ExampleWriteParquet() {
 	var file bytes.Buffer
 	must(bulk.WriteParquet(&file, []bulk.Column{{Name: "id", Kind: bulk.Int64}, {Name: "text", Kind: bulk.String}},

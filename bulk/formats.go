@@ -1,4 +1,4 @@
-// All formats, of inputs and of results.
+// This file lists all formats of inputs and results.
 
 package bulk
 
@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// newWriter makes the writer of a format for the shard of a name. The format's files are those that
-// ends names.
+// newWriter returns the writer of a format for a shard. files are the format's files, in the order
+// of ends.
 func newWriter(format string, files []io.Writer, columns []Column, shard string) (writer, error) {
 	switch format {
 	case "parquet":
@@ -51,7 +51,7 @@ func open(path string, o *Options) (*source, error) {
 	return s, nil
 }
 
-// begin makes the reader of a file that is open.
+// begin creates the reader of an open file.
 func (s *source) begin(format, compression string, o *Options) error {
 	var err error
 	if format == "parquet" {
@@ -95,8 +95,8 @@ func (s *source) begin(format, compression string, o *Options) error {
 	return err
 }
 
-// inputKind returns the format and the compression of a file, by its name or the format that was
-// given.
+// inputKind returns the format and the compression of a file. The format is the given one or, if
+// that is "", depends on the name.
 func inputKind(name, given string) (format, compression string, err error) {
 	stem := strings.ToLower(name)
 	for _, c := range []string{".gz", ".zst"} {
@@ -113,17 +113,17 @@ func inputKind(name, given string) (format, compression string, err error) {
 			}
 		}
 		if strings.HasSuffix(stem, ".npy") || strings.HasSuffix(stem, ".arrow") || strings.HasSuffix(stem, ".f32") {
-			return "", "", check.Errorf(fault.ErrInput, "%s holds no texts by its name", name)
+			return "", "", check.Errorf(fault.ErrInput, "%s: files with this ending have no texts", name)
 		}
 		if strings.HasSuffix(stem, ".json") {
-			return "", "", check.Errorf(fault.ErrInput, "%s is one JSON value by its name, want an object in each line, as .jsonl; the input format jsonl or lines reads it as such", name)
+			return "", "", check.Errorf(fault.ErrInput, "%s: a .json file is one JSON value, want .jsonl, an object in each line; the input format jsonl or lines reads it regardless of its name", name)
 		}
 	}
 	switch {
 	case format != "lines" && format != "jsonl" && format != "csv" && format != "tsv" && format != "parquet":
 		return "", "", check.Errorf(fault.ErrOption, "input format %q, want lines, jsonl, csv, tsv or parquet", format)
 	case format == "parquet" && compression != "":
-		return "", "", check.Errorf(fault.ErrInput, "%s: a Parquet file is compressed within", name)
+		return "", "", check.Errorf(fault.ErrInput, "%s: a compressed Parquet file is not supported, since Parquet compresses its own pages", name)
 	}
 	return format, compression, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// readAll reads rows of a file of a name with the data, and demands that each is in order, and a
-// text or dead. What is wrong with the file may only be an error, and it may allocate no more than
-// a multiple of its length beside a constant.
+// readAll reads the rows of a file with a name and data. Each row must have the next number, and be
+// a text or dead. A damaged file may only be an error. The memory that is allocated may not exceed
+// a constant plus a multiple of the file's length.
 func readAll(t *testing.T, name string, o Options, data []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -53,7 +53,7 @@ func readAll(t *testing.T, name string, o Options, data []byte) {
 			return
 		}
 		if x.number != n {
-			t.Fatalf("row %d is called %d", n, x.number)
+			t.Fatalf("row %d has the number %d", n, x.number)
 		}
 		if x.err == nil && len(x.passed) != len(s.columns()) {
 			t.Fatalf("row %d has %d columns, want %d", n, len(x.passed), len(s.columns()))

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestHostile: Parquet files with a few changed bytes are read, or are errors; nothing panics, and
-// no more is allocated than a multiple of their length. Most changes are in the footer and the
-// headers of pages, where a file makes its claims.
+// TestHostile verifies that Parquet files with a few changed bytes are read or are errors, without
+// a panic, and without allocating more than a multiple of their length. Most changes are in the
+// footer and the headers of pages, where a file states sizes.
 func TestHostile(t *testing.T) {
 	files, err := filepath.Glob("testdata/parquet/*.parquet")
 	if err != nil || len(files) == 0 {

@@ -1,4 +1,4 @@
-// The inputs of a run, as shards.
+// This file finds the inputs of a run.
 
 package bulk
 
@@ -13,7 +13,8 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// shards returns the inputs in the order of their names, with the folders that their results need.
+// shards returns this run's inputs in the order of their names, and creates the folders of their
+// results.
 func (o *Options) shards() ([]*shard, error) {
 	var all []*shard
 	for _, path := range o.Inputs {
@@ -34,7 +35,7 @@ func (o *Options) shards() ([]*shard, error) {
 	var own []*shard
 	for i, s := range all {
 		if i > 0 && all[i-1].name == s.name {
-			return nil, check.Errorf(fault.ErrOption, "%s and %s would have results of the same name; a folder of both as the input keeps them apart", all[i-1].input, s.input)
+			return nil, check.Errorf(fault.ErrOption, "%s and %s would have results of the same name; use a folder of both as the input", all[i-1].input, s.input)
 		}
 		path, err := filepath.Abs(s.input)
 		if err != nil {
@@ -57,8 +58,8 @@ func (o *Options) shards() ([]*shard, error) {
 	return own, nil
 }
 
-// inputs returns a file, or the files of a folder except those whose names begin with a dot or an
-// underscore, as other programs name files that are not data.
+// inputs returns a file, or the files of a folder. In a folder it skips names that begin with a dot
+// or an underscore, which other programs use for files that are not data.
 func inputs(path string) ([]*shard, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -20,7 +20,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestMain runs a process of TestKill's where the environment asks for one.
+// TestMain runs a process of TestKill if the environment requests one.
 func TestMain(m *testing.M) {
 	if given := os.Getenv("AVOFORMER_TEST_BULK"); given != "" {
 		testenv.EndWithParent()
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process makes the shards of dir/in in dir/out, except for one that is damaged, and says how many
-// it made.
+// process computes the shards of dir/in in dir/out, except a damaged one, and prints the number of
+// shards that it computed.
 func process(dir string) error {
 	e, err := text.OpenEmbedder(model, text.Options{})
 	if err != nil {
@@ -52,15 +52,15 @@ func process(dir string) error {
 	return err
 }
 
-// folder is what several processes work on.
+// folder is a folder that several processes work on.
 type folder struct {
 	dir         string
 	files, rows int
 	want        [][]float32 // of all rows
 }
 
-// newFolder makes files of rows in dir/in, with one row more in each that is not UTF-8, and one
-// file that is damaged.
+// newFolder writes files of rows to dir/in. Each has one more row, which is not UTF-8. One more
+// file is damaged.
 func newFolder(t *testing.T, files, rows int) *folder {
 	t.Helper()
 	f := &folder{dir: t.TempDir(), files: files, rows: rows}
@@ -81,7 +81,7 @@ func newFolder(t *testing.T, files, rows int) *folder {
 	return f
 }
 
-// start starts a process, after other commands such as "nice".
+// start starts a process, with the prefix of a command such as "nice".
 func (f *folder) start(t *testing.T, before ...string) (c *exec.Cmd, said *bytes.Buffer, ended chan error) {
 	t.Helper()
 	line := append(before, os.Args[0])
@@ -97,7 +97,8 @@ func (f *folder) start(t *testing.T, before ...string) (c *exec.Cmd, said *bytes
 	return c, said, ended
 }
 
-// check reports rows that are not there exactly once, with Embed's vector or a reason.
+// check verifies that each row occurs exactly once, with Embed's vector or the reason of a dead
+// letter.
 func (f *folder) check(t *testing.T) {
 	t.Helper()
 	for i := range f.files {
@@ -126,15 +127,15 @@ func (f *folder) check(t *testing.T) {
 	}
 }
 
-// TestKill has two processes work on one folder and kills one of them at 20 random moments: in the
-// end every row is there once, with Embed's vector, or in the dead letters.
+// TestKill runs two processes on one folder, and kills one of them at 20 random moments. In the end
+// every row must occur once, with Embed's vector or as a dead letter.
 func TestKill(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
-		t.Skip("a minute of processes")
+		t.Skip("takes a minute")
 	}
 	f := newFolder(t, 24, 400)
 	r := rand.New(rand.NewPCG(5, 6))
-	for kills := 0; kills < 20; { // the whole folder is made, perhaps more than once
+	for kills := 0; kills < 20; { // computes the whole folder, perhaps more than once
 		if err := os.RemoveAll(filepath.Join(f.dir, "out")); err != nil {
 			t.Fatal(err)
 		}
@@ -142,14 +143,14 @@ func TestKill(t *testing.T) {
 		for made := false; !made; {
 			c, _, ended := f.start(t)
 			select {
-			case err := <-ended: // all shards are there
+			case err := <-ended: // all shards are complete
 				if err != nil {
 					t.Fatal(err)
 				}
 				made = true
 			case <-time.After(time.Duration(r.IntN(int(500 * time.Millisecond)))):
 				switch err := c.Process.Kill(); {
-				case errors.Is(err, os.ErrProcessDone): // all shards are there, after the time that it had
+				case errors.Is(err, os.ErrProcessDone): // all shards were complete before the kill
 					if err := <-ended; err != nil {
 						t.Fatal(err)
 					}
@@ -172,11 +173,11 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestNamespaces has two processes in network namespaces of their own, without any network, share a
-// folder: they divide the files, and lose and double no row.
+// TestNamespaces runs two processes on one folder, each in its own network namespace without a
+// network. They must divide the files without losing or repeating a row.
 func TestNamespaces(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
-		t.Skip("a quarter of a minute of processes")
+		t.Skip("takes a quarter of a minute")
 	}
 	names := []string{fmt.Sprintf("avoformer%d", os.Getpid()), fmt.Sprintf("avoformer%d-2", os.Getpid())}
 	for _, name := range names {
@@ -206,8 +207,8 @@ func TestNamespaces(t *testing.T) {
 	t.Logf("%d and %d files", a, b)
 }
 
-// TestFullDisk: on a disk without room nothing is left that looks whole; with room, the same run
-// makes all.
+// TestFullDisk verifies that a run on a full disk leaves no file that looks complete, and that the
+// same run succeeds when there is space.
 func TestFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("needs a file system of its own")

@@ -1,4 +1,4 @@
-// Manifests, and the other small files next to results.
+// This file has manifests, and the other small files next to results.
 
 package bulk
 
@@ -16,11 +16,11 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// A Manifest is what OUT/NAME.json says of a shard that is there.
+// A Manifest is the content of OUT/NAME.json, which describes a complete shard.
 type Manifest struct {
 	Input       Input    `json:"input"`
 	Work        string   `json:"work"`                  // the task and the options
-	Fingerprint string   `json:"fingerprint,omitempty"` // the task's
+	Fingerprint string   `json:"fingerprint,omitempty"` // of the task
 	Counts      Counts   `json:"counts"`
 	Outputs     []Output `json:"outputs"`
 	Seconds     float64  `json:"seconds"`
@@ -41,14 +41,14 @@ type Output struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Counts are of rows: those that were read are those that were written and those that are dead.
+// Counts are numbers of rows. Each row that was read was either written or is dead.
 type Counts struct {
 	Rows    uint64 `json:"rows"`
 	Written uint64 `json:"written"`
 	Dead    uint64 `json:"dead"`
-	Cut     uint64 `json:"cut"`    // of those written, texts that were cut, as text.Counts.Cut says
-	Split   uint64 `json:"split"`  // of those written, texts that were computed in several windows
-	Tokens  uint64 `json:"tokens"` // of those written
+	Cut     uint64 `json:"cut"`    // texts among Written that were cut, as text.Counts.Cut defines
+	Split   uint64 `json:"split"`  // texts among Written that were computed in several windows
+	Tokens  uint64 `json:"tokens"` // of the rows in Written
 }
 
 func (c *Counts) add(d Counts) {
@@ -73,7 +73,7 @@ func ReadManifest(path string) (*Manifest, error) {
 	return &m, nil
 }
 
-// writeWhole writes a small file, which is there whole or not at all.
+// writeWhole writes a small file atomically: the file is complete or does not exist.
 func writeWhole(path, token string, v any) error {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -93,7 +93,7 @@ func writeWhole(path, token string, v any) error {
 	return errors.Join(o.place(), syncFolder(filepath.Dir(path)))
 }
 
-// failure is what OUT/NAME.failed.json says.
+// failure is the content of OUT/NAME.failed.json.
 type failure struct {
 	Input  string `json:"input"`
 	Reason string `json:"reason"`
@@ -103,13 +103,13 @@ type failure struct {
 // is not text.
 type deadLetter struct {
 	Input  string  `json:"input"`
-	Row    int64   `json:"row"` // in its input, from 0
+	Row    int64   `json:"row"` // in the input, from 0
 	Reason string  `json:"reason"`
 	Text   *string `json:"text,omitempty"`
 	Base64 string  `json:"base64,omitempty"`
 }
 
-// dead returns a dead row of an input as a line.
+// dead returns the line for a dead row of an input.
 func dead(input string, x row) ([]byte, error) {
 	d := deadLetter{Input: input, Row: x.number, Reason: x.err.Error()}
 	raw := x.raw

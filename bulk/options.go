@@ -1,4 +1,4 @@
-// The options of a run.
+// This file has the options of a run.
 
 package bulk
 
@@ -15,23 +15,24 @@ type Options struct {
 	// Inputs are files and folders. A folder stands for all files in it and in its folders. Results
 	// have the names of the files, or their paths within the folder.
 	Inputs []string
-	Input  string   // format: "lines", "jsonl", "csv", "tsv" or "parquet"; "" goes by the files' names
+	Input  string   // format: "lines", "jsonl", "csv", "tsv" or "parquet"; "" chooses by the files' names
 	Text   string   // the field or column of texts; "" is "text"
-	Pass   []string // fields and columns to pass on: "name", "name:kind", or "*" for all that the file names
+	Pass   []string // fields and columns to pass on: "name", "name:kind", or "*" for all columns of files that name them
 
 	Out    string // the folder of results
 	Format string // "parquet", "arrow", "npy", "jsonl", "csv" or "elastic"
 
-	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
+	// Shard is the number, from 1, of this run's part of the inputs, and Shards the number of
+	// parts. If both are 0, the run has all inputs.
 	Shard, Shards int
-	// Concurrent is how many shards are worked on at once, at least 1 and 0 for 2: their texts
-	// share batches.
+	// Concurrent is the number of shards that are computed at once; 0 is 2. Their texts share
+	// batches.
 	Concurrent int
-	// Attempts is how often a shard is tried that cannot be read or written; 0 is 3. Pause, before
-	// the second attempt, doubles each time; 0 is a second.
+	// Attempts is the largest number of attempts for a shard that cannot be read or written; 0 is
+	// 3. Pause is the time before the second attempt, and doubles after each; 0 is a second.
 	Attempts int
 	Pause    time.Duration
-	// Stale is how long a claim stays unchanged until it counts as left; 0 is a minute.
+	// Stale is the time after which an unchanged claim counts as abandoned; 0 is a minute.
 	Stale time.Duration
 	// Progress, unless nil, is called with the progress so far, by one goroutine at a time.
 	Progress func(Progress)
@@ -42,16 +43,17 @@ type Options struct {
 	pass passing
 }
 
-// Progress is how far all runs on a folder are.
+// Progress is the progress of all runs on a folder.
 type Progress struct {
-	Shards, Done int           // shards of this run's, and those that are there
-	Bytes, Read  int64         // of the shards, and of those that are there
-	Rows         int64         // that this run has read
-	Elapsed      time.Duration // since it began
-	Left         time.Duration // by its rate so far; 0: not known yet
+	Shards, Done int           // shards of this run, and those among them that are complete
+	Bytes, Read  int64         // input bytes of these shards, and of the complete ones
+	Rows         int64         // read by this run
+	Elapsed      time.Duration // since this run began
+	Left         time.Duration // estimated from this run's rate so far; 0: not known yet
 }
 
-// ends are the ends of the names of a format's files. Further names are of files next to the first.
+// ends has the endings of the names of a format's files. The first one is that of the results' main
+// file.
 var ends = map[string][]string{
 	"parquet": {".parquet"},
 	"arrow":   {".arrow"},
@@ -61,7 +63,7 @@ var ends = map[string][]string{
 	"elastic": {".bulk.ndjson"},
 }
 
-// check sets options that are left out to their defaults, and makes the folder of results.
+// check sets options that are zero to their defaults, and creates the folder of results.
 func (o *Options) check() error {
 	if ends[o.Format] == nil {
 		return check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy, jsonl, csv or elastic", o.Format)
@@ -73,10 +75,10 @@ func (o *Options) check() error {
 		o.Shard, o.Shards = 1, 1
 	}
 	if o.Shard < 1 || o.Shard > o.Shards {
-		return check.Errorf(fault.ErrOption, "Shard %d of %d, want 1 to their number", o.Shard, o.Shards)
+		return check.Errorf(fault.ErrOption, "Shard %d of %d, want 1 to the number of Shards", o.Shard, o.Shards)
 	}
 	if o.Concurrent < 0 || o.Attempts < 0 || o.Stale < 0 || o.Pause < 0 {
-		return check.Errorf(fault.ErrOption, "Concurrent %d, Attempts %d, Stale %v, Pause %v: less than nothing", o.Concurrent, o.Attempts, o.Stale, o.Pause)
+		return check.Errorf(fault.ErrOption, "Concurrent %d, Attempts %d, Stale %v, Pause %v: want at least 0", o.Concurrent, o.Attempts, o.Stale, o.Pause)
 	}
 	orElse(&o.Concurrent, 2)
 	orElse(&o.Attempts, 3)

@@ -2,5 +2,5 @@ package bulk_test
 
 import "github.com/avoformer/avoformer/text"
 
-// outputs takes the outputs out of the results of a call.
+// outputs returns the outputs in the results of a call.
 func outputs[T any](r text.Results[T], err error) ([]T, error) { return r.Outputs, err }

@@ -1,4 +1,5 @@
-// What Parquet files claim of themselves, verified before the library allocates as much.
+// This file verifies the sizes that a Parquet file claims, before the library allocates memory for
+// them.
 
 package bulk
 
@@ -21,8 +22,8 @@ const (
 	maxPage       = 1 << 30 // bytes of a page without compression
 	maxPageHeader = 4 << 20
 	maxDepth      = 100 // of nested columns
-	// Where a page of more than largePage bytes claims to be more than largeRatio times as long as
-	// its compressed form, its length is counted.
+	// If a page claims to have more than largePage bytes, and more than largeRatio times the bytes
+	// of its compressed form, it is decompressed to count its bytes.
 	largePage  = 16 << 20
 	largeRatio = 256
 )
@@ -30,7 +31,7 @@ const (
 // checkFooter returns an error if lists or nested columns of a footer claim more elements than the
 // footer has bytes.
 func checkFooter(f io.ReaderAt, size int64) error {
-	const fixed = 12 // the mark at both ends, and the footer's length before the last
+	const fixed = 12 // PAR1 at both ends, and the length of the footer before the last PAR1
 	var end [8]byte
 	if size < fixed {
 		return check.Errorf(fault.ErrInput, "%d bytes are not a Parquet file", size)
@@ -45,7 +46,7 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	case string(end[4:]) != "PAR1":
 		return check.Errorf(fault.ErrInput, "the file does not end with PAR1: it is damaged, or not a Parquet file")
 	case n > size-fixed:
-		return check.Errorf(fault.ErrInput, "a footer of %d bytes in a file of %d", n, size)
+		return check.Errorf(fault.ErrInput, "a footer of %d bytes in a file of %d bytes", n, size)
 	}
 	footer := make([]byte, n)
 	if _, err := f.ReadAt(footer, size-int64(len(end))-n); err != nil {
@@ -78,8 +79,8 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// nesting follows the groups of a schema, whose elements are listed depth first.
-type nesting struct{ left []int64 } // elements that the open groups still have
+// nesting tracks the groups of a schema, whose elements are listed depth first.
+type nesting struct{ left []int64 } // number of elements that each open group still has
 
 func (t *nesting) add(children, most int64) bool {
 	if len(t.left) == 0 || len(t.left) > maxDepth || children < 0 || children > most {
@@ -95,7 +96,7 @@ func (t *nesting) add(children, most int64) bool {
 	return true
 }
 
-// Types of Thrift's compact protocol.
+// These are types of Thrift's compact protocol.
 const (
 	thriftTrue, thriftFalse, thriftInt8, thriftInt16, thriftInt32, thriftInt64, thriftDouble = 1, 2, 3, 4, 5, 6, 7
 	thriftBinary, thriftList, thriftSet, thriftMap, thriftStruct, thriftUUID                 = 8, 9, 10, 11, 12, 13
@@ -106,8 +107,8 @@ type compact struct {
 	data  []byte
 	at    int
 	depth int
-	short bool // the data ended before the structure
-	wrong bool // the data are not of the protocol
+	short bool // the data end within the structure
+	wrong bool // the data violate the protocol
 }
 
 // fields calls each with the fields of a structure. It skips those for which each returns false.
@@ -125,7 +126,7 @@ func (c *compact) fields(each func(id int, kind byte) bool) {
 		} else {
 			id = int(c.integer())
 		}
-		c.wrong = c.wrong || id != int(int16(id)) // readers drop the other bits
+		c.wrong = c.wrong || id != int(int16(id)) // readers ignore higher bits
 		if kind := b & 15; !c.short && !each(id, kind) {
 			c.skip(kind)
 		}
@@ -156,16 +157,16 @@ func (c *compact) integer() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// int32 reads an integer of at most 32 bits. Readers drop the other bits of a longer one, so that
-// it is wrong here.
+// int32 reads an integer of at most 32 bits. A longer one is an error, because readers ignore its
+// higher bits.
 func (c *compact) int32() int64 {
 	v := c.integer()
 	c.wrong = c.wrong || v != int64(int32(v))
 	return v
 }
 
-// list reads the head of a list, and returns its number of elements, each of which has at least a
-// byte, and their type.
+// list reads the header of a list, and returns the number of its elements and their type. Each
+// element has at least one byte.
 func (c *compact) list() (int, byte) {
 	head := c.byte()
 	n := uint64(head >> 4)
@@ -175,7 +176,7 @@ func (c *compact) list() (int, byte) {
 	return c.count(n), head & 15
 }
 
-// count returns n unless the data end before n further bytes.
+// count returns n. If fewer than n bytes are left, it returns 0 and sets short.
 func (c *compact) count(n uint64) int {
 	if n > uint64(len(c.data)-c.at) {
 		c.short = true
@@ -231,19 +232,19 @@ func (c *compact) elements(n int, kind byte) {
 	}
 }
 
-// pageHeader is what is said before a page.
+// pageHeader has the fields of a page's header.
 type pageHeader struct {
-	kind, plain, packed    int64 // plain and packed are the bytes of the page without and with compression
+	kind, plain, packed    int64 // plain and packed are the sizes of the page without and with compression
 	values, rows, encoding int64
 	levelEncoding          int64
-	defined, repeated      int64 // bytes of levels that are never compressed
+	defined, repeated      int64 // bytes of levels, which are not compressed
 	asIs                   bool  // the values are not compressed
 }
 
-// levels returns the bytes before the compressed ones.
+// levels returns the number of bytes before the compressed ones.
 func (h *pageHeader) levels() int64 { return h.defined + h.repeated }
 
-// Kinds of pages, and encodings.
+// These are kinds of pages, and encodings.
 const (
 	dataPage, dictionaryPage, dataPage2          = 0, 2, 3
 	bitPacked, deltaBinaryPacked, deltaByteArray = 4, 5, 7
@@ -265,7 +266,7 @@ func (c *compact) pageHeader() (h pageHeader) {
 		}
 	}
 	own := numbers(map[int]*int64{1: &h.kind, 2: &h.plain, 3: &h.packed}, nil)
-	var ofKind [dataPage2 + 1]pageHeader // what the header says for each kind of page
+	var ofKind [dataPage2 + 1]pageHeader // the fields for each kind of page
 	c.fields(func(id int, kind byte) bool {
 		if kind != thriftStruct {
 			return own(id, kind)
@@ -276,7 +277,7 @@ func (c *compact) pageHeader() (h pageHeader) {
 			if id == 7 {
 				of = &ofKind[dictionaryPage]
 			}
-			*of = pageHeader{} // of several structures readers keep the last one
+			*of = pageHeader{} // readers use the last of several structures
 			c.fields(numbers(map[int]*int64{1: &of.values, 2: &of.encoding, 3: &of.levelEncoding}, nil))
 			of.rows = of.values
 		case 8:
@@ -307,7 +308,7 @@ func checkPages(f io.ReaderAt, size int64, column *schema.Column, chunk *metadat
 	if start < 0 || length < 0 || start > size || length > size-start {
 		return check.Errorf(fault.ErrInput, "pages at bytes %d to %d of a file of %d", start, start+length, size)
 	}
-	const slack = 100 // by which old writers say too little
+	const slack = 100 // old writers state up to this many bytes too few
 	end := min(start+length+slack, size)
 	codec := chunk.Compression()
 	var buffer []byte
@@ -318,7 +319,7 @@ func checkPages(f io.ReaderAt, size int64, column *schema.Column, chunk *metadat
 		}
 		start += n
 		if h.packed < 0 || h.packed > end-start || h.plain < 0 || h.plain > maxPage || h.values < 0 || h.rows < 0 || h.defined < 0 || h.repeated < 0 || h.levels() > min(h.packed, h.plain) {
-			return check.Errorf(fault.ErrInput, "a page of %d bytes, %d without compression, and %d values, of which the file has %d bytes", h.packed, h.plain, h.values, end-start)
+			return check.Errorf(fault.ErrInput, "a page of %d bytes, %d without compression, and %d values; the file has %d bytes left for it", h.packed, h.plain, h.values, end-start)
 		}
 		page := pageClaims{pageHeader: h, column: column, codec: codec, file: f, at: start}
 		if h.asIs {
@@ -329,7 +330,7 @@ func checkPages(f io.ReaderAt, size int64, column *schema.Column, chunk *metadat
 			rows += h.rows
 		case dictionaryPage:
 		default:
-			return check.Errorf(fault.ErrInput, "a page of the type %d, which is not supported", h.kind)
+			return check.Errorf(fault.ErrInput, "pages of type %d are not supported", h.kind)
 		}
 		if err := page.check(); err != nil {
 			return err
@@ -339,7 +340,7 @@ func checkPages(f io.ReaderAt, size int64, column *schema.Column, chunk *metadat
 	return nil
 }
 
-// readPageHeader reads the header at start, and returns its length too.
+// readPageHeader returns the header at start, and its length.
 func readPageHeader(f io.ReaderAt, start, end int64, buffer *[]byte) (pageHeader, int64, error) {
 	for n := int64(1 << 10); ; n *= 4 {
 		n = min(n, end-start)
@@ -360,13 +361,13 @@ func readPageHeader(f io.ReaderAt, start, end int64, buffer *[]byte) (pageHeader
 	}
 }
 
-// pageClaims is a page whose claims are verified.
+// pageClaims is a page whose claims are to be verified.
 type pageClaims struct {
 	pageHeader
 	column *schema.Column
 	codec  compress.Compression
 	file   io.ReaderAt
-	at     int64 // where the page begins
+	at     int64 // place of the page in the file
 }
 
 func (p *pageClaims) check() error {
@@ -391,7 +392,7 @@ func (p *pageClaims) check() error {
 		}
 		return nil
 	}
-	var need int64 // bytes of the page
+	var need int64 // bytes of the page to read
 	switch p.codec {
 	case compress.Codecs.Uncompressed:
 		if plain != packed {
@@ -431,11 +432,11 @@ func (p *pageClaims) check() error {
 }
 
 func (p *pageClaims) damaged() error {
-	return check.Errorf(fault.ErrInput, "byte %d: a page of %d bytes is not %d without compression: it is damaged", p.at, p.packed, p.plain)
+	return check.Errorf(fault.ErrInput, "byte %d: a page of %d bytes does not decompress to %d bytes: it is damaged", p.at, p.packed, p.plain)
 }
 
-// unpacked counts the bytes of a page without compression up to most and one more, in little
-// memory.
+// unpacked returns the number of bytes of a decompressed page, at most one more than most. It needs
+// little memory.
 func (p *pageClaims) unpacked(body []byte, most int64) (int64, error) {
 	var in io.Reader
 	switch p.codec {
@@ -455,7 +456,7 @@ func (p *pageClaims) unpacked(body []byte, most int64) (int64, error) {
 		defer z.Close()
 		in = z
 	default:
-		return 0, nil // the others do not shrink data as much
+		return 0, nil // all other codecs compress less
 	}
 	return io.Copy(io.Discard, io.LimitReader(in, most+1))
 }
@@ -475,7 +476,7 @@ func zstdWithin(data []byte, n int64) bool {
 			head := int(data[skip]) | int(data[skip+1])<<8 | int(data[skip+2])<<16
 			skip += 3
 			last = head&1 == 1
-			if head>>1&3 == 1 { // a byte again and again
+			if head>>1&3 == 1 { // a block of one repeated byte
 				skip++
 			} else {
 				skip += head >> 3
@@ -492,8 +493,8 @@ func zstdWithin(data []byte, n int64) bool {
 	return true
 }
 
-// checkDeltas returns an error if values that are stored as differences claim to be far more than
-// the bytes of their page: the library allocates as many.
+// checkDeltas returns an error if a page of values that are stored as differences claims far more
+// values than it has bytes, because the library allocates memory for them.
 func (p *pageClaims) checkDeltas(body []byte, plain int64) error {
 	codec, err := compress.GetCodec(p.codec)
 	if err != nil {
@@ -504,7 +505,7 @@ func (p *pageClaims) checkDeltas(body []byte, plain int64) error {
 		return p.damaged()
 	}
 	if p.kind == dataPage && p.column.MaxDefinitionLevel() > 0 {
-		n := (p.values + 7) / 8 // a bit each
+		n := (p.values + 7) / 8 // one bit each
 		if p.levelEncoding != bitPacked && len(data) >= 4 {
 			n = 4 + int64(binary.LittleEndian.Uint32(data))
 		}
@@ -514,7 +515,7 @@ func (p *pageClaims) checkDeltas(body []byte, plain int64) error {
 		data = data[n:]
 	}
 	rest, ok := skipDeltas(data)
-	if ok && p.encoding == deltaByteArray { // those of the prefixes are followed by those of the rest
+	if ok && p.encoding == deltaByteArray { // the lengths of prefixes come before those of suffixes
 		_, ok = skipDeltas(rest)
 	}
 	if !ok {
@@ -523,8 +524,8 @@ func (p *pageClaims) checkDeltas(body []byte, plain int64) error {
 	return nil
 }
 
-// skipDeltas returns what follows the differences that data begin with, and whether their numbers
-// are plausible.
+// skipDeltas skips the differences at the beginning of data and returns the rest. It reports
+// whether their numbers are plausible.
 func skipDeltas(data []byte) ([]byte, bool) {
 	const maxBlock = 1 << 16
 	c := compact{data: data}
@@ -534,7 +535,7 @@ func skipDeltas(data []byte) ([]byte, bool) {
 		return nil, false
 	}
 	each := block / parts
-	for left = max(left, 1) - 1; left > 0; { // the first is not in a block
+	for left = max(left, 1) - 1; left > 0; { // the first value is not in a block
 		c.integer() // the least difference
 		widths := c.at
 		c.at += c.count(parts)

@@ -1,4 +1,4 @@
-// Parquet's first LZ4, which writers of today replace by LZ4_RAW.
+// This file decodes Parquet's first LZ4 codec, which current writers replace by LZ4_RAW.
 
 package bulk
 
@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 )
 
-// framedLZ4 decodes pages of the codec LZ4, of which the format does not say what it is: Hadoop's
-// programs write frames, and others a block.
+// framedLZ4 decodes pages of the codec LZ4, which the format does not define: Hadoop's programs
+// write frames, and other programs a block.
 type framedLZ4 struct{ compress.Codec }
 
 func init() {
@@ -17,7 +17,7 @@ func init() {
 	if err != nil {
 		panic(err)
 	}
-	compress.RegisterCodec(compress.Codecs.Lz4, framedLZ4{raw}) // the library has none
+	compress.RegisterCodec(compress.Codecs.Lz4, framedLZ4{raw}) // the library has no codec for it
 }
 
 // DecodeWithError implements [compress.ErrorCodec]. dst has the length of the page.
@@ -28,8 +28,8 @@ func (c framedLZ4) DecodeWithError(dst, src []byte) ([]byte, error) {
 	return compress.Decode(c.Codec, dst, src)
 }
 
-// frames reports whether src is frames that fill dst. A frame has its length without and with
-// compression, and a block.
+// frames reports whether src consists of frames that fill dst exactly. A frame has its lengths
+// without and with compression, and a block.
 func (c framedLZ4) frames(dst, src []byte) bool {
 	const head = 8
 	for len(src) >= head {

@@ -10,7 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// parquetOf returns a file of columns "id" and "text", a row group of each part of the records.
+// parquetOf returns a file with the columns "id" and "text", and a row group for each part of the
+// records.
 func parquetOf(t testing.TB, parts ...[]record) []byte {
 	t.Helper()
 	text, err := schema.NewPrimitiveNodeLogical("text", parquet.Repetitions.Required, schema.StringLogicalType{}, parquet.Types.ByteArray, -1, -1)
@@ -61,8 +62,8 @@ func parquetOf(t testing.TB, parts ...[]record) []byte {
 	return b.Bytes()
 }
 
-// parquetVectors reads results from a file. It reads whole columns by the library, with other
-// functions than bulk's reader.
+// parquetVectors reads results from a file. Unlike bulk's reader, it reads whole columns with the
+// library.
 func parquetVectors(t testing.TB, path string) []vector {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -116,7 +117,7 @@ func parquetVectors(t testing.TB, path string) []vector {
 	return rows
 }
 
-// values reads n values of a column, none of which is null.
+// values reads n values of a column without nulls.
 func values[T any](t testing.TB, c file.ColumnChunkReader, n int) []T {
 	t.Helper()
 	out, levels := make([]T, n), make([]int16, n)

@@ -14,9 +14,10 @@ import (
 	"github.com/avoformer/avoformer/bulk"
 )
 
-// TestParquetFiles reads files that pyarrow, polars and DuckDB wrote: each codec, version of pages,
-// encoding and type, with nulls, several row groups and pages, and a nested column among those that
-// are read. The values are those that pyarrow reads (scripts/configs/files_parquet.py -small).
+// TestParquetFiles reads files that pyarrow, polars and DuckDB wrote: every codec, version of
+// pages, encoding and type, with nulls, several row groups and pages, and a nested column between
+// those that are read. The expected values are those that pyarrow reads
+// (scripts/configs/files_parquet.py -small).
 func TestParquetFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/parquet/*.parquet")
 	if err != nil || len(files) < 10 {
@@ -51,8 +52,8 @@ func TestParquetFiles(t *testing.T) {
 	}
 }
 
-// TestBytesAsText: a column of bytes without the mark of UTF-8 holds texts, and a row of other
-// bytes is a dead letter.
+// TestBytesAsText verifies that a column of bytes without the UTF-8 annotation can have texts, and
+// that a row that is not UTF-8 is a dead letter.
 func TestBytesAsText(t *testing.T) {
 	var b bytes.Buffer
 	rows := [][]any{{[]byte("Straße"), []byte{0xff}}, {[]byte{'a', 0xff}, nil}, {nil, []byte{}}, {[]byte{}, []byte("x")}}
@@ -89,7 +90,7 @@ func objects(t *testing.T, path string) []map[string]json.RawMessage {
 	return rows
 }
 
-// equal reports whether two JSON values are equal. Integers are equal if their digits are, of which
+// equal reports whether two JSON values are equal. It compares the digits of integers, because
 // float64 has too few.
 func equal(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {

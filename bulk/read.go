@@ -1,4 +1,4 @@
-// Reading inputs, and the digests of their files.
+// This file reads inputs, and computes the digests of their files.
 
 package bulk
 
@@ -12,22 +12,22 @@ import (
 
 // reader reads the rows of an input.
 type reader interface {
-	// columns are those that are passed on.
+	// columns returns the columns that are passed on.
 	columns() []Column
-	// next is the next row, or io.EOF. A bad row has its err set.
+	// next returns the next row, or io.EOF. A bad row has its err set.
 	next() (row, error)
 }
 
-// source is an input that is open.
+// source is an open input.
 type source struct {
 	reader
 	file  *os.File
-	under io.Closer // of the decompression; or nil
+	under io.Closer // closes the decompressor; may be nil
 	sum   hash.Hash // of the file's bytes
-	tee   io.Reader // what the rest of them is read from
+	tee   io.Reader // the rest of the file; reading it updates sum
 }
 
-// digest is that of the whole file, once all of its rows are read.
+// digest returns the digest of the whole file. Call it after all rows have been read.
 func (s *source) digest() (string, error) {
 	if _, err := io.Copy(io.Discard, s.tee); err != nil {
 		return "", err
@@ -35,7 +35,7 @@ func (s *source) digest() (string, error) {
 	return fmt.Sprintf("%x", s.sum.Sum(nil)), nil
 }
 
-// Close ends reading; it may be called again.
+// Close closes the file. It may be called again.
 func (s *source) Close() error {
 	var err error
 	if s.under != nil {
@@ -47,5 +47,5 @@ func (s *source) Close() error {
 	return err
 }
 
-// mark is what Windows' editors put at the beginning of a text.
+// mark is the byte order mark that some editors write at the beginning of a text.
 var mark = []byte("\ufeff")

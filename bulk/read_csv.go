@@ -1,4 +1,4 @@
-// CSV and TSV with a line of names.
+// This file reads CSV and TSV with a line of names.
 
 package bulk
 
@@ -17,22 +17,23 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// csvReader reads a record a row. A quote in a field that does not begin with one is a character of
-// it. Another error in the quotes ends the file: where the next record begins is not known.
+// csvReader reads one record per row. A quote in a field that does not begin with a quote is a
+// character of the field. Any other error in quotes ends the file, because the beginning of the
+// next record is unknown.
 type csvReader struct {
-	records *csv.Reader // of what bareQuotes returns
+	records *csv.Reader // reads the output of bareQuotes
 	names   []string
-	text    int // the number of the text's field
+	text    int // index of the text's field
 	pass    []Column
-	fields  []int // of what is passed on
+	fields  []int // indices of the fields that are passed on
 	n       int64
 }
 
-// bareQuotes replaces each quote in a field that does not begin with one by bareQuote, since
-// [csv.Reader] returns an error for it or, with LazyQuotes, accepts quotes that are not closed. The
-// byte 0xff is doubled, so that bareQuote means nothing else.
+// bareQuotes replaces each quote in a field that does not begin with a quote by bareQuote.
+// [csv.Reader] would return an error for it or, with LazyQuotes, accept quotes that are not closed.
+// The byte 0xff is doubled, so that bareQuote is unambiguous.
 type bareQuotes struct {
-	from   io.Reader // returns an error again and again
+	from   io.Reader // must repeat its error
 	comma  byte
 	state  fieldState
 	in     [1 << 12]byte
@@ -42,16 +43,16 @@ type bareQuotes struct {
 
 const bareQuote, doubled = "\xff'", "\xff\xff"
 
-// plainQuotes returns the field that bareQuotes changed.
+// plainQuotes restores a field that bareQuotes changed.
 var plainQuotes = strings.NewReplacer(bareQuote, `"`, doubled, "\xff")
 
-// fieldState is where in a record a byte is.
+// fieldState is the place of a byte in a record.
 type fieldState int
 
 const (
 	begins fieldState = iota // at the first byte of a field
-	bare                     // in a field that begins with no quote
-	quoted                   // in one that does
+	bare                     // in a field that does not begin with a quote
+	quoted                   // in a field that begins with a quote
 	closed                   // after a quote in a quoted field: its end, or a quote if another one follows
 )
 
@@ -94,17 +95,17 @@ func (s fieldState) after(c, comma byte) fieldState {
 	return bare
 }
 
-// newCSVReader reads records whose fields are separated by comma, which may be a tab.
+// newCSVReader returns a reader of records whose fields are separated by comma, which may be a tab.
 func newCSVReader(in io.Reader, comma byte, o *Options) (*csvReader, error) {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	if begin, _ := buffered.Peek(len(mark)); string(begin) == string(mark) {
-		_, _ = buffered.Discard(len(mark)) // they are in the buffer
+		_, _ = buffered.Discard(len(mark)) // the bytes are in the buffer
 	}
 	r := &csvReader{records: csv.NewReader(&bareQuotes{from: buffered, comma: comma})}
 	r.records.Comma, r.records.FieldsPerRecord = rune(comma), -1
 	names, err := r.record()
 	if errors.Is(err, io.EOF) {
-		return nil, check.Errorf(fault.ErrInput, "an empty file has no line of names")
+		return nil, check.Errorf(fault.ErrInput, "the file is empty, want a line of names")
 	} else if err != nil {
 		return nil, csvError(err)
 	}
@@ -133,11 +134,11 @@ func newCSVReader(in io.Reader, comma byte, o *Options) (*csvReader, error) {
 	return r, nil
 }
 
-// field returns the number of the field of a name.
+// field returns the index of the field with a name.
 func (r *csvReader) field(name string) (int, error) {
 	at := slices.Index(r.names, name)
 	if at < 0 || slices.Index(r.names[at+1:], name) >= 0 {
-		return 0, check.Errorf(fault.ErrInput, "the line of names has not exactly one %q, but %q", name, r.names)
+		return 0, check.Errorf(fault.ErrInput, "want exactly one %q in the line of names, which has %q", name, r.names)
 	}
 	return at, nil
 }
@@ -171,7 +172,7 @@ func (r *csvReader) next() (row, error) {
 			break
 		}
 		if x.passed[i], err = fromText(c.Kind, record[r.fields[i]]); err != nil {
-			x.err = fmt.Errorf("%q is no %s", c.Name, c.Kind)
+			x.err = fmt.Errorf("%q is not a value of the kind %s", c.Name, c.Kind)
 		}
 	}
 	if x.err != nil {
@@ -182,7 +183,7 @@ func (r *csvReader) next() (row, error) {
 	return x, nil
 }
 
-// fromText returns a value of a kind; nothing is nil, except for strings.
+// fromText returns a text as a value of a kind. An empty text is nil, except for strings and bytes.
 func fromText(k Kind, s string) (any, error) {
 	switch {
 	case k == String:
@@ -207,11 +208,11 @@ func fromText(k Kind, s string) (any, error) {
 	return s, checkJSON(s)
 }
 
-// recordText returns a record as a line.
+// recordText returns the line of a record.
 func recordText(record []string) []byte {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
-	_ = w.Write(record) // a builder takes everything
+	_ = w.Write(record) // writing to a Builder never fails
 	w.Flush()
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// csvTextsOf returns the texts of a file, with their errors in place of those that have one, and
-// the error that ends it.
+// csvTextsOf returns the texts of a file, or the error of a row in place of its text, and the error
+// that ends the file.
 func csvTextsOf(t *testing.T, name, data, input string) (texts []string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -40,8 +40,8 @@ func csvTextsOf(t *testing.T, name, data, input string) (texts []string, err err
 	}
 }
 
-// TestBareQuotes: a quote within a field that does not begin with one is a character, and the
-// records after it are read; a field that begins with a quote must end with one.
+// TestBareQuotes verifies that a quote within a field that does not begin with a quote is a
+// character, and that later records are read. A field that begins with a quote must end with one.
 func TestBareQuotes(t *testing.T) {
 	long := strings.Repeat("x", 1<<13) // beyond the reader's buffer
 	for _, c := range []struct {
@@ -70,7 +70,8 @@ func TestBareQuotes(t *testing.T) {
 	}
 }
 
-// TestTabs: .tsv has tabs in place of commas. .json is an error that names the file.
+// TestTabs verifies that .tsv has tabs in place of commas, and that .json is an error that names
+// the file.
 func TestTabs(t *testing.T) {
 	const data = "id\ttext\n1\ta, b\n2\t5\" pipe\n3\t\"c\td\"\n"
 	want := []string{"a, b", `5" pipe`, "c\td"}

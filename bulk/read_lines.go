@@ -1,4 +1,4 @@
-// Plain lines and JSON objects, one a line.
+// This file reads plain lines, and JSON objects, one per line.
 
 package bulk
 
@@ -17,12 +17,12 @@ import (
 	"github.com/avoformer/avoformer/internal/textline"
 )
 
-// textReader reads a text a line.
+// textReader reads one text per line.
 type textReader struct{ in *textline.Reader }
 
 func newTextReader(in io.Reader, o *Options) (*textReader, error) {
 	if len(o.pass.columns) > 0 {
-		return nil, check.Errorf(fault.ErrOption, "plain lines have no columns to pass on")
+		return nil, check.Errorf(fault.ErrOption, "Pass: plain lines have no columns")
 	}
 	return &textReader{textline.NewReader(in)}, nil
 }
@@ -52,7 +52,7 @@ func nextLine(in *textline.Reader) (row, error) {
 	return x, nil
 }
 
-// jsonReader reads an object a line.
+// jsonReader reads one object per line.
 type jsonReader struct {
 	in    *textline.Reader
 	field string
@@ -61,7 +61,7 @@ type jsonReader struct {
 
 func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 	if o.pass.all {
-		return nil, check.Errorf(fault.ErrOption, "objects of a JSONL file need not have the same fields: name those to pass on")
+		return nil, check.Errorf(fault.ErrOption, "Pass has *, but objects of a JSONL file may have different fields: name the fields to pass on")
 	}
 	r := &jsonReader{in: textline.NewReader(in), field: o.Text}
 	for _, c := range o.pass.columns {
@@ -69,7 +69,7 @@ func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 			c.Kind = JSON
 		}
 		if c.Kind == Bytes {
-			return nil, check.Errorf(fault.ErrOption, "Pass %q: JSON has no values of bytes", c.Name+":bytes")
+			return nil, check.Errorf(fault.ErrOption, "Pass %q: JSON has no byte strings", c.Name+":bytes")
 		}
 		r.pass = append(r.pass, c)
 	}
@@ -88,11 +88,11 @@ func (r *jsonReader) next() (row, error) {
 	return x, nil
 }
 
-// object takes the text from a line, and the fields that are passed on.
+// object returns the text of a line, and sets passed to the fields that are passed on.
 func (r *jsonReader) object(line []byte, passed []any) (string, error) {
 	var object map[string]json.RawMessage
 	if err := pyjson.Unmarshal(line, &object); err != nil {
-		return "", fmt.Errorf("no JSON object: %w", err)
+		return "", fmt.Errorf("not a JSON object: %w", err)
 	}
 	var s string
 	raw, ok := object[r.field]
@@ -106,7 +106,7 @@ func (r *jsonReader) object(line []byte, passed []any) (string, error) {
 		}
 		v, err := fromJSON(c.Kind, raw)
 		if err != nil {
-			return "", fmt.Errorf("%q is no %s", c.Name, c.Kind)
+			return "", fmt.Errorf("%q is not a value of the kind %s", c.Name, c.Kind)
 		}
 		passed[i] = v
 	}

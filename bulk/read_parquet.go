@@ -1,4 +1,4 @@
-// Parquet: flat columns of the kinds that row.go lists.
+// This file reads Parquet files with flat columns of the kinds that row.go lists.
 
 package bulk
 
@@ -25,22 +25,23 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// parquetReader reads the columns that are wanted, row group by row group and page by page.
+// parquetReader reads the requested columns, row group by row group and page by page.
 type parquetReader struct {
 	file    *file.Reader
 	source  io.ReaderAt
 	size    int64
 	pass    []Column
-	leaves  []int // the columns' numbers in the file, the texts' first
+	leaves  []int // indices of the columns in the file, the texts' first
 	cursors []cursor
-	group   int   // the next
-	left    int64 // rows of the current group
+	group   int   // next row group
+	left    int64 // rows left in the current group
 	n       int64
 }
 
-// ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the
-// text's bytes, and why they cannot be used, or nil. The error is each's, of reading, or matches
-// [fault.ErrInput] if the file is damaged or has no such column.
+// ParquetTexts calls each for the rows of a column of strings in a Parquet file of size bytes. It
+// passes the bytes of the text, and an error if the text cannot be used. ParquetTexts returns an
+// error of each, an error of reading, or an error that matches [fault.ErrInput] if the file is
+// damaged or has no such column.
 func ParquetTexts(f io.ReaderAt, size int64, column string, each func(text []byte, dead error) error) error {
 	r, err := newParquetReader(f, size, &Options{Text: column})
 	if err != nil {
@@ -94,8 +95,8 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 			return nil, check.Errorf(fault.ErrInput, "the column %q holds %s, which is not supported", c.Name, typeName(column))
 		case i == 0 && made.Kind != String && made.Kind != JSON && made.Kind != Bytes:
 			return nil, check.Errorf(fault.ErrInput, "the column %q holds %s, not strings", c.Name, typeName(column))
-		case c.Kind == String && made.spelt():
-			values = &spelling{values, made}
+		case c.Kind == String && made.writtenAsText():
+			values = &textCursor{values, made}
 			made = Column{Name: c.Name, Kind: String}
 		case c.Kind >= 0 && c.Kind != made.Kind:
 			return nil, check.Errorf(fault.ErrOption, "Pass: the column %q holds %s, not %s", c.Name, made.Kind, c.Kind)
@@ -106,7 +107,7 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 	return r, nil
 }
 
-// leafOf returns the number of the column of a name.
+// leafOf returns the index of the column with a name.
 func leafOf(s *schema.Schema, name string) (int, error) {
 	var names []string
 	var found schema.Node
@@ -117,20 +118,20 @@ func leafOf(s *schema.Schema, name string) (int, error) {
 			continue
 		}
 		if found != nil {
-			return 0, check.Errorf(fault.ErrInput, "there are two columns %q", name)
+			return 0, check.Errorf(fault.ErrInput, "two columns are named %q", name)
 		}
 		found = field
 	}
 	switch {
 	case found == nil:
-		return 0, check.Errorf(fault.ErrInput, "no column %q, there are %q", name, names)
+		return 0, check.Errorf(fault.ErrInput, "there is no column %q; the columns are %q", name, names)
 	case found.Type() != schema.Primitive || found.RepetitionType() == parquet.Repetitions.Repeated:
 		return 0, check.Errorf(fault.ErrInput, "the column %q is nested or repeated", name)
 	}
 	return s.ColumnIndexByNode(found), nil
 }
 
-// typeName names the type of a column for people.
+// typeName returns the name of a column's type for messages.
 func typeName(c *schema.Column) string {
 	name := c.PhysicalType().String()
 	if l := c.LogicalType(); l != nil && !l.IsNone() {
@@ -139,11 +140,12 @@ func typeName(c *schema.Column) string {
 	return name
 }
 
-// zonesOf returns the zones of timestamps, by the names of their columns. Parquet has only a flag
-// for UTC, and Arrow's schema, which programs that use Arrow add, has the zone. The schema is a
-// flatbuffer, read here since Arrow's reader allocates what it claims.
+// zonesOf returns the time zones of timestamps, by the names of their columns. Parquet has only a
+// flag for UTC. The zone is in the Arrow schema, which programs that use Arrow add to the file.
+// This function parses the schema, a flatbuffer, because Arrow's reader allocates as much memory as
+// the schema claims.
 func zonesOf(kv metadata.KeyValueMetadata) (zones map[string]string) {
-	defer func() { _ = recover() }() // a damaged schema has no further zones
+	defer func() { _ = recover() }() // keep the zones before the damage
 	zones = map[string]string{}
 	encoded := kv.FindValue("ARROW:schema")
 	if encoded == nil {
@@ -174,8 +176,8 @@ func zonesOf(kv metadata.KeyValueMetadata) (zones map[string]string) {
 	return zones
 }
 
-// columnOf is what a column holds, and how its values are read. Smaller integers are passed on as
-// int32, uint32 as int64, and float16 as float32.
+// columnOf returns the description of a column, and a cursor that reads its values. Smaller
+// integers are passed on as int32, uint32 as int64, and float16 as float32.
 func columnOf(c *schema.Column, zones map[string]string) (Column, cursor, bool) {
 	own := Column{Name: c.Name()}
 	as := func(k Kind, values cursor) (Column, cursor, bool) {
@@ -265,17 +267,17 @@ func unitOf(u schema.TimeUnitType) time.Duration {
 	return time.Nanosecond
 }
 
-// ofDay returns an error if a time is not one of a day.
+// ofDay returns an error if a time is not within a day.
 func ofDay(v int64, unit time.Duration) error {
 	if v < 0 || v >= int64(24*time.Hour/unit) {
-		return fmt.Errorf("a time of %d times %v, which is not within a day", v, unit)
+		return fmt.Errorf("the time %d, in units of %v, is not within a day", v, unit)
 	}
 	return nil
 }
 
-// decimalsOf reads decimals from all types that may hold them.
+// decimalsOf returns a cursor for decimals of any type that can store them.
 func decimalsOf(c *schema.Column, own Column) cursor {
-	const most = 76 // digits that Arrow has types for
+	const most = 76 // digits of Arrow's largest decimal type
 	if own.Precision < 1 || own.Precision > most || own.Scale < 0 || own.Scale > own.Precision {
 		return nil
 	}
@@ -324,22 +326,22 @@ func jsonOf(v []byte) (any, error) {
 	return string(v), nil
 }
 
-// A cursor reads the values of one column of a row group after another.
+// A cursor reads the values of one column, one row group after the other.
 type cursor interface {
-	// open begins with a row group.
+	// open begins a row group.
 	open(file.ColumnChunkReader) error
-	// next returns the next value, nil for null, or why its row is dead. The last error is that of
-	// the file.
+	// next returns the next value, which is nil for null, or the reason why its row is dead. The
+	// last result is an error of the file.
 	next() (v any, dead, err error)
-	// raw returns the bytes of the value that next returned, nil if it was null. It may be called
-	// only of strings and bytes.
+	// raw returns the bytes of the value that next returned, or nil if it was null. It may be
+	// called only for strings and bytes.
 	raw() []byte
 	// close returns an error unless all values were read.
 	close() error
 }
 
-// batch is how many values are decoded at once: few, since a page may say long strings in few
-// bytes.
+// batch is the number of values that are decoded at once. It is small because a page may encode
+// long strings in a few bytes.
 const batch = 128
 
 // typed is a cursor of values that Parquet stores as T.
@@ -352,8 +354,8 @@ type typed[T any] struct {
 	}
 	values   [batch]T
 	levels   [batch]int16
-	at, rows int // of the batch
-	value    int // the next of values
+	at, rows int // next row and number of rows of the batch
+	value    int // index of the next value in values
 }
 
 func required(c *schema.Column) bool { return c.MaxDefinitionLevel() == 0 }
@@ -377,7 +379,7 @@ func fixedOf(c *schema.Column, length int, convert func([]byte) (any, error)) cu
 	return onlyOf(c, parquet.Types.FixedLenByteArray, &typed[parquet.FixedLenByteArray]{required: required(c), convert: func(v parquet.FixedLenByteArray) (any, error) { return convert(v) }})
 }
 
-// onlyOf returns values if the column stores them as t.
+// onlyOf returns values if the column stores them as t, and nil otherwise.
 func onlyOf(c *schema.Column, t parquet.Type, values cursor) cursor {
 	if c.PhysicalType() != t {
 		return nil
@@ -391,7 +393,7 @@ func (c *typed[T]) open(r file.ColumnChunkReader) error {
 		file.ColumnChunkReader
 		ReadBatchInPage(rows int64, values []T, levels, repeats []int16) (int64, int, error)
 	}); !ok {
-		return fmt.Errorf("a column of %v, unlike the schema", r.Type())
+		return fmt.Errorf("a column of type %v, which contradicts the schema", r.Type())
 	}
 	c.at, c.rows, c.value = 0, 0, 0
 	return nil
@@ -412,8 +414,8 @@ func (c *typed[T]) next() (any, error, error) {
 	return v, dead, nil
 }
 
-// fill reads the next batch. The library returns fewer values than levels where a page has fewer
-// than it says.
+// fill reads the next batch. If a page has fewer values than it states, the library returns fewer
+// values than levels.
 func (c *typed[T]) fill() error {
 	if !c.reader.HasNext() {
 		if err := c.reader.Err(); err != nil {
@@ -436,7 +438,7 @@ func (c *typed[T]) fill() error {
 		}
 	}
 	if rows == 0 || values != want {
-		return fmt.Errorf("a page has %d values of %d", values, want)
+		return fmt.Errorf("a page has %d values, want %d", values, want)
 	}
 	c.at, c.rows, c.value = 0, int(rows), 0
 	return nil
@@ -473,18 +475,18 @@ func (nulls) next() (any, error, error)         { return nil, nil, nil }
 func (nulls) raw() []byte                       { return nil }
 func (nulls) close() error                      { return nil }
 
-// spelling is a cursor of values as text.
-type spelling struct {
+// textCursor is a cursor that returns values as text.
+type textCursor struct {
 	cursor
 	of Column
 }
 
-func (s *spelling) next() (any, error, error) {
+func (s *textCursor) next() (any, error, error) {
 	v, dead, err := s.cursor.next()
 	if v == nil || dead != nil || err != nil {
 		return nil, dead, err
 	}
-	return s.of.spell(v), nil, nil
+	return s.of.text(v), nil, nil
 }
 
 func (r *parquetReader) columns() []Column { return r.pass }
@@ -535,7 +537,7 @@ func (r *parquetReader) nextGroup() error {
 	r.group++
 	r.left = group.NumRows()
 	if r.left < 0 {
-		return check.Errorf(fault.ErrInput, "a row group of %d rows", r.left)
+		return check.Errorf(fault.ErrInput, "a row group of %d rows, want at least 0", r.left)
 	}
 	for i, c := range r.cursors {
 		if err := r.openColumn(group, r.leaves[i], c); err != nil {
@@ -570,7 +572,7 @@ func (r *parquetReader) openColumn(group *file.RowGroupReader, leaf int, c curso
 	return nil
 }
 
-// caught makes an error of a panic: the library panics on some files that are damaged.
+// caught converts a panic to an error: the library panics on some damaged files.
 func caught(err *error) {
 	if v := recover(); v != nil {
 		*err = check.Errorf(fault.ErrInput, "damaged: %v", v)

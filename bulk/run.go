@@ -1,4 +1,5 @@
-// All shards: which are complete, which process works on which, and the report.
+// This file runs all shards: it finds the complete ones, claims and computes the others, and writes
+// the report.
 
 package bulk
 
@@ -21,43 +22,43 @@ import (
 	"github.com/avoformer/avoformer/internal/fingerprint"
 )
 
-// A Report is the state after a run. The counts include all complete shards, whichever process made
-// them.
+// A Report is the state after a run. The counts include all complete shards, no matter which
+// process computed them.
 type Report struct {
-	Shards int // of this run
-	Made   int // by this run
-	Found  int // made by other processes, or before
+	Shards int // number of shards of this run
+	Made   int // computed by this run
+	Found  int // computed by other processes, or before
 	Failed []Failure
 	Counts
 }
 
-// Failure is a shard that could not be made.
+// Failure is a shard that could not be computed.
 type Failure struct {
 	Input string
 	Err   error
 }
 
-// run is a call of Run.
+// run is the state of a call of Run.
 type run struct {
 	options Options
 	task    Task
-	// The fields that must be the same in all manifests.
+	// All manifests of the folder must have these values.
 	label, fingerprint string
 	claims             *claims
 
 	mu       sync.Mutex
 	report   Report
 	progress Progress
-	made     int64 // bytes of shards that this run has made
+	made     int64 // input bytes of the shards that this run has computed
 	began    time.Time
-	left     []*shard // that are not there
-	err      error    // of the folder
+	left     []*shard // shards that are not complete
+	err      error    // an error of the folder, which ends the run
 
-	slots chan struct{} // one for each shard that is read and computed
+	slots chan struct{} // one for each shard that is being read and computed
 }
 
-// Run makes all shards of the inputs that are not there yet, and waits for those that other
-// processes make. The error is the context's, or one of the options or the folder; failed shards
+// Run computes all shards of the inputs that are not complete yet, and waits for shards that other
+// processes compute. The error is the context's, or one of the options or the folder; failed shards
 // are only in the report.
 func Run(ctx context.Context, task Task, o Options) (Report, error) {
 	if err := o.check(); err != nil {
@@ -78,7 +79,7 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 	for _, s := range shards {
 		s.run = r
 		if info, err := os.Stat(s.input); err == nil {
-			s.size = info.Size() // what cannot be read fails later
+			s.size = info.Size() // an input that cannot be read fails later
 		}
 		r.progress.Bytes += s.size
 		there, err := r.there(s)
@@ -91,7 +92,7 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 	}
 	r.slots = make(chan struct{}, o.Concurrent)
 	var workers sync.WaitGroup
-	for range min(o.Concurrent+1, len(r.left)) { // one more: results go to the disk while the next texts are computed
+	for range min(o.Concurrent+1, len(r.left)) { // one more, so that results are written to the disk while the next texts are computed
 		workers.Go(func() { r.work(ctx) })
 	}
 	workers.Wait()
@@ -101,7 +102,7 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 	return r.report, nil
 }
 
-// work makes shards until there are no more.
+// work computes shards until there are none left.
 func (r *run) work(ctx context.Context) {
 	for {
 		select {
@@ -117,7 +118,7 @@ func (r *run) work(ctx context.Context) {
 		free()
 		if s == nil && !wait || ctx.Err() != nil {
 			return
-		} else if s == nil { // others are at work on all that are left
+		} else if s == nil { // other workers or processes compute all that are left
 			select {
 			case <-ctx.Done():
 			case <-time.After(min(r.options.Stale/4, time.Second)):
@@ -126,22 +127,22 @@ func (r *run) work(ctx context.Context) {
 	}
 }
 
-// next claims a shard. If it does not return one, wait says whether other processes are working on
-// some.
+// next claims a shard. If it returns none, wait reports whether other processes are computing
+// shards.
 func (r *run) next() (s *shard, held *claim, wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := 0; i < len(r.left) && r.err == nil; i++ {
 		s := r.left[i]
 		if s.busy {
-			continue // whoever makes it here goes on if it comes to nothing
+			continue // the worker that computes it calls next again if the shard is not completed
 		}
 		there, err := r.there(s)
 		var held *claim
 		if err == nil && !there {
 			held, err = r.claims.take(s.path(""))
 		}
-		if held != nil { // it may have been made since
+		if held != nil { // another process may have completed it meanwhile
 			if there, err = r.there(s); err != nil || there {
 				held.release()
 			}
@@ -163,7 +164,7 @@ func (r *run) next() (s *shard, held *claim, wait bool) {
 	return nil, nil, wait && r.err == nil
 }
 
-// there reports whether a shard is there already, and counts it.
+// there reports whether a shard is complete. If so, it counts the shard.
 func (r *run) there(s *shard) (bool, error) {
 	m, err := ReadManifest(s.path(manifestEnd))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +173,7 @@ func (r *run) there(s *shard) (bool, error) {
 		return false, err
 	}
 	if m.Work != r.label {
-		return false, check.Errorf(fault.ErrOtherResults, "%s.json is of %s, this run is %s", s.path(""), m.Work, r.label)
+		return false, check.Errorf(fault.ErrOtherResults, "%s.json: its work is %s, want %s as in this run", s.path(""), m.Work, r.label)
 	}
 	if differs := fingerprint.Difference(m.Fingerprint, r.fingerprint); differs != "" {
 		return false, check.Errorf(fault.ErrOtherResults, "%s.json: %s", s.path(""), differs)
@@ -191,8 +192,8 @@ func (r *run) there(s *shard) (bool, error) {
 	return true, nil
 }
 
-// there reports whether the output is still in the folder. One of another length is an error, since
-// it may hold somebody's changes.
+// there reports whether the output is still in the folder. An output of another length is an error,
+// since somebody may have changed it.
 func (o Output) there(folder string) (bool, error) {
 	path := filepath.Join(folder, o.Name)
 	info, err := os.Stat(path)
@@ -202,12 +203,12 @@ func (o Output) there(folder string) (bool, error) {
 		return false, err
 	}
 	if info.Size() != o.Bytes {
-		return false, check.Errorf(fault.ErrOtherResults, "%s has %d bytes, its manifest says %d; remove the manifest to make the file again", path, info.Size(), o.Bytes)
+		return false, check.Errorf(fault.ErrOtherResults, "%s has %d bytes, its manifest states %d; remove the manifest to compute the file again", path, info.Size(), o.Bytes)
 	}
 	return true, nil
 }
 
-// same returns an error if the input is another than it was. One that is gone is the same.
+// same returns an error if the input has changed. An input that was removed counts as unchanged.
 func (in Input) same(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == in.Bytes && info.ModTime().Equal(in.Modified) {
@@ -225,20 +226,20 @@ func (in Input) same(path string) error {
 		return err
 	}
 	if fmt.Sprintf("%x", sum.Sum(nil)) != in.SHA256 {
-		return check.Errorf(fault.ErrOtherResults, "%s has changed since its results were made; remove their manifest to make them again", path)
+		return check.Errorf(fault.ErrOtherResults, "%s has changed since its results were computed; remove their manifest to compute them again", path)
 	}
 	return nil
 }
 
-// count adds a shard that is there to the report.
+// count adds a complete shard to the report.
 func (r *run) count(s *shard, c Counts) {
 	r.report.add(c)
 	r.progress.Done++
 	r.progress.Read += s.size
 }
 
-// make makes a shard that this run holds the claim of, and tries again where that may help. It
-// calls computed once the shard's texts are.
+// make computes a shard that this run has claimed, and repeats attempts that may succeed later. It
+// calls computed after the shard's texts have been computed.
 func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) {
 	defer held.release()
 	var m *Manifest
@@ -257,9 +258,9 @@ func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) 
 	}
 	failed := s.path(failedEnd)
 	if err != nil && ctx.Err() == nil {
-		_ = writeWhole(failed, r.claims.text.Token, failure{s.input, err.Error()}) // the report has it too
+		_ = writeWhole(failed, r.claims.text.Token, failure{s.input, err.Error()}) // the report has the error too
 		if held.turn > 0 {
-			_ = s.sweep() // the error before counts
+			_ = s.sweep() // the earlier error is reported
 		}
 	} else if m != nil {
 		_ = os.Remove(failed)
@@ -273,7 +274,7 @@ func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) 
 	case err != nil:
 		r.report.Failed = append(r.report.Failed, Failure{s.input, err})
 	case m == nil:
-		return // somebody else has taken it over
+		return // another process has taken it over
 	default:
 		r.report.Made++
 		r.made += s.size
@@ -282,12 +283,12 @@ func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) 
 	r.left = slices.DeleteFunc(r.left, func(x *shard) bool { return x == s })
 }
 
-// lasting reports whether an error would come again.
+// lasting reports whether another attempt would fail in the same way.
 func lasting(err error) bool {
 	return errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrOption) || errors.Is(err, fs.ErrNotExist)
 }
 
-// warn reports a problem of an input.
+// warn passes a problem of an input to Options.Warn.
 func (r *run) warn(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,7 +297,7 @@ func (r *run) warn(format string, args ...any) {
 	}
 }
 
-// tell says that rows were done.
+// tell adds rows to the progress and reports it.
 func (r *run) tell(rows int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestEnd: a run ends as soon as its last file is made, whichever of its workers has nothing left
-// to do before.
+// TestEnd verifies that a run ends as soon as its last file is complete, even if other workers run
+// out of work earlier.
 func TestEnd(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("short\n"))
@@ -43,8 +43,8 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestFingerprint: a run continues only results with its fingerprint; a run without one continues
-// only results without one.
+// TestFingerprint verifies that a run continues only results with its own fingerprint, and that a
+// run without a fingerprint continues only results without one.
 func TestFingerprint(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.txt"), []byte("a\n"))
@@ -86,7 +86,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestGone: a run makes again a shard of which a file is gone although its manifest is there. A
+// TestGone verifies that a run computes a shard again if it has a manifest but a file is missing. A
 // file of another length is an error.
 func TestGone(t *testing.T) {
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func TestGone(t *testing.T) {
 		t.Helper()
 		report, err := bulk.Run(t.Context(), echo, o)
 		if err != nil || report.Made != want || report.Found != 2-want || report.Written != 2 || report.Dead != 1 {
-			t.Fatalf("%+v, %v, want %d made", report, err, want)
+			t.Fatalf("%+v, %v, want %d computed", report, err, want)
 		}
 	}
 	made(2)
@@ -121,7 +121,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestCause: the error of a run is why its context ended.
+// TestCause verifies that a run returns the cause of its context.
 func TestCause(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.txt"), []byte("the cat\n"))
@@ -133,8 +133,8 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestSweep: a process that takes over a stale claim and finishes the file removes the half-written
-// files that the claim's holder left of this file, and no others.
+// TestSweep verifies that a process that takes over a stale claim and completes the shard removes
+// the incomplete files that the previous process left of this shard, and no other files.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\n"))
@@ -157,8 +157,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestControl: a NUL in a line is part of its text, as in a JSON string, and told once; a binary
-// file fails.
+// TestControl verifies that a NUL in a line is part of its text, as in a JSON string, and causes
+// one warning. A binary file fails.
 func TestControl(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\na\x00b\n\x01\n"))

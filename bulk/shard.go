@@ -1,4 +1,4 @@
-// One shard: its rows read, computed and written, several chunks at a time.
+// This file computes one shard. It reads, computes and writes several chunks of rows at a time.
 
 package bulk
 
@@ -17,46 +17,46 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A chunk is what goes through the task at once.
+// Limits of a chunk, which the task computes in one call.
 const (
 	chunkRows  = 1024
 	chunkBytes = 1 << 20
-	// chunksAhead are read or computed while one is written: the task has always one to continue
-	// with.
+	// chunksAhead is the number of chunks that are read or computed while one is written, so that
+	// the task never waits for the next chunk.
 	chunksAhead = 3
 )
 
-// chunk is some rows, and once done is closed their results.
+// chunk has some rows and, after done is closed, their results.
 type chunk struct {
 	rows    []row
-	results []Result // of the rows that have no error
+	results []Result // of the rows without an error
 	err     error    // of reading or computing; io.EOF after the last
 	done    chan struct{}
 }
 
-// shard is an input on its way to the folder.
+// shard is an input while it is computed.
 type shard struct {
 	*run
-	name     string // in the folder
+	name     string // name of its files in the folder
 	input    string
 	size     int64  // of the input
-	busy     bool   // this run works on it
-	computed func() // told when the texts are
+	busy     bool   // a worker of this run computes it
+	computed func() // called after the texts have been computed
 	began    time.Time
 	count    Counts
 	files    []*output
 	dead     *output // nil without dead letters
 	into     writer
-	warned   bool // of a control character
+	warned   bool // a control character was reported
 }
 
-// path is where the folder has a file of the shard.
+// path returns the path of a file of the shard.
 func (s *shard) path(end string) string {
 	return filepath.Join(s.options.Out, filepath.FromSlash(s.name)) + end
 }
 
-// work makes the shard, while held is its claim. Without an error and a manifest, the claim was
-// lost.
+// work computes the shard, whose claim is held. If it returns neither a manifest nor an error, the
+// claim was lost.
 func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) {
 	s.began = time.Now()
 	defer func() {
@@ -91,7 +91,7 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 		return nil, err
 	}
 	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
-		return nil, check.Errorf(fault.ErrInput, "it changed while it was read")
+		return nil, check.Errorf(fault.ErrInput, "the file changed while it was read")
 	}
 	m = &Manifest{
 		Input: Input{s.input, before.Size(), before.ModTime(), sum},
@@ -100,14 +100,14 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 	return s.finish(m, held)
 }
 
-// begin opens the files that results go to.
+// begin creates the files of results.
 func (s *shard) begin(passed []Column) error {
 	columns := append(slices.Clone(passed), Column{Name: "row", Kind: Int64})
 	columns = append(append(columns, s.task.Columns...), counted...)
 	seen := map[string]bool{}
 	for _, c := range columns {
 		if seen[c.Name] {
-			return check.Errorf(fault.ErrOption, "a column %q is passed on, and made", c.Name)
+			return check.Errorf(fault.ErrOption, "the column %q is passed on, and also a result", c.Name)
 		}
 		seen[c.Name] = true
 	}
@@ -124,7 +124,7 @@ func (s *shard) begin(passed []Column) error {
 	return err
 }
 
-// pass takes all rows from in to the files.
+// pass reads all rows from in, computes them, and writes them to the files.
 func (s *shard) pass(ctx context.Context, in reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	chunks := make(chan *chunk, chunksAhead)
@@ -143,7 +143,7 @@ func (s *shard) pass(ctx context.Context, in reader) error {
 			}
 		}
 	}()
-	defer func() { // nothing is read after the return
+	defer func() { // so that nothing is read after the return
 		cancel()
 		for range chunks {
 		}
@@ -162,7 +162,7 @@ func (s *shard) pass(ctx context.Context, in reader) error {
 	return context.Cause(ctx)
 }
 
-// readChunk reads the next rows. Its err is that of reading after them.
+// readChunk reads the next rows. The chunk's err is the error after these rows.
 func readChunk(in reader) *chunk {
 	c := &chunk{done: make(chan struct{})}
 	for bytes := 0; len(c.rows) < chunkRows && bytes < chunkBytes; {
@@ -177,7 +177,7 @@ func readChunk(in reader) *chunk {
 	return c
 }
 
-// compute makes the results of a chunk.
+// compute computes the results of a chunk.
 func (s *shard) compute(ctx context.Context, c *chunk) {
 	defer close(c.done)
 	var texts []string
@@ -192,7 +192,7 @@ func (s *shard) compute(ctx context.Context, c *chunk) {
 	}
 }
 
-// take writes a chunk.
+// take writes the results of a chunk and its dead rows.
 func (s *shard) take(c *chunk) error {
 	var out [][]any
 	results := c.results
@@ -200,7 +200,7 @@ func (s *shard) take(c *chunk) error {
 		s.count.Rows++
 		if x.control && x.err == nil && !s.warned {
 			s.warned = true
-			s.warn("%s: line %d holds control characters; this line and later ones are taken as they are", s.input, x.number+1)
+			s.warn("%s: line %d holds control characters; this line and later ones are used unchanged", s.input, x.number+1)
 		}
 		var r Result
 		if x.err == nil {
@@ -230,7 +230,7 @@ func (s *shard) take(c *chunk) error {
 	return s.into.write(out)
 }
 
-// bury writes a dead row.
+// bury writes a dead letter.
 func (s *shard) bury(x row) error {
 	if s.dead == nil {
 		var err error
@@ -246,7 +246,7 @@ func (s *shard) bury(x row) error {
 	return err
 }
 
-// finish puts the files in place, the manifest last.
+// finish renames the files to their names, the manifest last.
 func (s *shard) finish(m *Manifest, held *claim) (*Manifest, error) {
 	if err := s.into.close(); err != nil {
 		return nil, err
@@ -269,7 +269,7 @@ func (s *shard) finish(m *Manifest, held *claim) (*Manifest, error) {
 			return nil, err
 		}
 	}
-	if held.turn > 0 { // a claim before this one was left
+	if held.turn > 0 { // an earlier claim was abandoned
 		if err := s.sweep(); err != nil {
 			return nil, err
 		}
@@ -281,8 +281,8 @@ func (s *shard) finish(m *Manifest, held *claim) (*Manifest, error) {
 	return m, writeWhole(s.path(manifestEnd), s.claims.text.Token, m)
 }
 
-// sweep removes half-written files of the shard that other processes left. A process that still
-// runs finds that its claim was taken over.
+// sweep removes incomplete files of the shard that other processes left. If such a process still
+// runs, it will find that its claim was taken over.
 func (s *shard) sweep() error {
 	dir, name := filepath.Split(s.path(""))
 	files, err := os.ReadDir(dir)
@@ -306,7 +306,7 @@ func (s *shard) sweep() error {
 	return nil
 }
 
-// ends are those of the names of all files of the shard.
+// ends returns the endings of the names of all files of the shard.
 func (s *shard) ends() []string {
 	return append(slices.Clone(ends[s.options.Format]), deadEnd, manifestEnd, failedEnd)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// mixed are n texts of the lengths of a search index: many short ones and few long.
+// mixed returns n texts with lengths as in a search index: many short ones and a few long ones.
 func mixed(n int) []string {
 	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to go to Paris where attention is paid to every word of an answer that was never given")
 	lengths := []int{3, 5, 8, 8, 12, 16, 20, 24, 30, 30, 40, 60, 90, 120, 8, 16}
@@ -37,21 +37,21 @@ func mixed(n int) []string {
 	return out
 }
 
-// alone is the model on tokens that are there: batches of texts of like lengths, as many at once as
-// processors.
-type alone struct {
+// modelOnly runs only the model, on prepared tokens: batches of texts of similar lengths, as many
+// at once as there are processors.
+type modelOnly struct {
 	model   *models.SentenceEmbedder
 	batches []models.Tokens
 }
 
-func newAlone(b *testing.B, dir string, weights kernels.Format, ids [][]int) *alone {
+func newModelOnly(b *testing.B, dir string, weights kernels.Format, ids [][]int) *modelOnly {
 	m, err := models.Open(dir, models.Options{WeightFormat: weights})
 	if err != nil {
 		b.Fatal(err)
 	}
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, func(x, y []int) int { return len(y) - len(x) })
-	a := &alone{model: m.Embedders.Sentence}
+	a := &modelOnly{model: m.Embedders.Sentence}
 	for len(ids) > 0 {
 		var t models.Tokens
 		var lengths []int
@@ -65,7 +65,7 @@ func newAlone(b *testing.B, dir string, weights kernels.Format, ids [][]int) *al
 }
 
 // run computes all batches by workers of some threads each.
-func (a *alone) run(b *testing.B, workers int, threads kernels.Threads) time.Duration {
+func (a *modelOnly) run(b *testing.B, workers int, threads kernels.Threads) time.Duration {
 	began := time.Now()
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -85,10 +85,10 @@ func (a *alone) run(b *testing.B, workers int, threads kernels.Threads) time.Dur
 	return time.Since(began)
 }
 
-// BenchmarkFiles is Run from Parquet to Parquet beside the model alone on the same tokens, in turn,
-// for a folder such as text/scripts/bench_folders.py makes: AVOFORMER_BENCH_MODEL. The model alone
-// computes a batch on each processor or one on all of them, whichever is faster. It reports the
-// median of the quotients of tokens a second, and the least and most.
+// BenchmarkFiles compares Run from Parquet to Parquet with only the model on the same tokens, in
+// alternation. AVOFORMER_BENCH_MODEL is a folder such as text/scripts/bench_folders.py writes. The
+// model computes a batch on each processor or one batch on all of them, whichever is faster. The
+// benchmark reports the median, minimum and maximum of the quotients of tokens per second.
 func BenchmarkFiles(b *testing.B) {
 	dir := os.Getenv("AVOFORMER_BENCH_MODEL")
 	if dir == "" {
@@ -120,7 +120,7 @@ func BenchmarkFiles(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			k = k.WithPadding(nil).WithTruncation(nil) // no text is as long as the model takes
+			k = k.WithPadding(nil).WithTruncation(nil) // no text exceeds the model's limit
 			var ids [][]int
 			tokens := 0
 			for _, s := range texts {
@@ -130,7 +130,7 @@ func BenchmarkFiles(b *testing.B) {
 				}
 				ids, tokens = append(ids, x.IDs), tokens+len(x.IDs)
 			}
-			model := newAlone(b, dir, weights, ids)
+			model := newModelOnly(b, dir, weights, ids)
 			whole := func() time.Duration {
 				began := time.Now()
 				report, err := bulk.Run(b.Context(), task, bulk.Options{Inputs: []string{in}, Out: b.TempDir(), Format: "parquet"})
@@ -146,9 +146,9 @@ func BenchmarkFiles(b *testing.B) {
 			}
 			var quotients, rates []float64
 			for b.Loop() {
-				alone := model.run(b, workers, each)
+				only := model.run(b, workers, each)
 				took := whole()
-				quotients = append(quotients, alone.Seconds()/took.Seconds())
+				quotients = append(quotients, only.Seconds()/took.Seconds())
 				rates = append(rates, float64(tokens)/took.Seconds())
 			}
 			b.ReportMetric(median(rates), "tokens/s")
@@ -164,8 +164,8 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// BenchmarkClaims measures how many shards per second are claimed, made and released if there is
-// nothing to compute.
+// BenchmarkClaims measures the number of shards per second that are claimed, written and released
+// if there is nothing to compute.
 func BenchmarkClaims(b *testing.B) {
 	in := b.TempDir()
 	const files = 500

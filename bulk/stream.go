@@ -1,4 +1,4 @@
-// Record batches of Arrow's IPC stream, answered one by one.
+// This file computes record batches of an Arrow IPC stream one by one.
 
 package bulk
 
@@ -17,14 +17,16 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// maxBatch bounds a record batch of a stream, in bytes: as much is allocated as its header claims.
+// maxBatch limits the bytes of a record batch in a stream, because the library allocates as much as
+// the header claims.
 const maxBatch = 256 << 20
 
-// Stream answers each record batch of an Arrow IPC stream with its columns, those of the task, and
-// "tokens", "cut", "windows" and "error": why a row has no result, its other values then being
-// null, or null. The batch is written before the next is read, and flushed if out has a method
-// Flush. Texts are in the column called field, which "" sets to "text": strings or bytes, large or
-// as views, in a dictionary or run-end encoded.
+// Stream answers each record batch of an Arrow IPC stream with a batch of its columns, the columns
+// of the task, and "tokens", "cut", "windows" and "error". If a row has no result, "error" has the
+// reason, and its other new values are null; otherwise "error" is null. Stream writes the answer
+// before it reads the next batch, and flushes it if out has a method Flush. field is the column of
+// texts; "" means "text". Texts may be strings or bytes, large or as views, in a dictionary or
+// run-end encoded.
 func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.Writer) (err error) {
 	defer caught(&err)
 	orElse(&field, "text")
@@ -58,8 +60,8 @@ func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.W
 	return w.Close()
 }
 
-// bounded allocates at most maxBatch bytes at once: compressed buffers say how long they are
-// without compression.
+// bounded allocates at most maxBatch bytes at once, because compressed buffers state their own
+// decompressed length.
 type bounded struct{ memory.Allocator }
 
 func (b bounded) Allocate(n int) []byte {
@@ -76,18 +78,18 @@ func (b bounded) Reallocate(n int, old []byte) []byte {
 	return b.Allocator.Reallocate(n, old)
 }
 
-// stream is what all batches have in common.
+// stream has the data that all batches share.
 type stream struct {
 	task   Task
-	text   int           // the number of the column of texts
-	made   *arrow.Schema // of the columns that are added
-	schema *arrow.Schema // of the answers
+	text   int           // index of the column of texts
+	made   *arrow.Schema // schema of the added columns
+	schema *arrow.Schema // schema of the answers
 }
 
 func newStream(given *arrow.Schema, task Task, field string) (*stream, error) {
 	at := given.FieldIndices(field)
 	if len(at) != 1 {
-		return nil, check.Errorf(fault.ErrInput, "the stream has not exactly one column %q: %v", field, given)
+		return nil, check.Errorf(fault.ErrInput, "want exactly one column %q in the stream: %v", field, given)
 	}
 	if !holdsText(given.Field(at[0]).Type) {
 		return nil, check.Errorf(fault.ErrInput, "the column %q holds %v, not strings", field, given.Field(at[0]).Type)
@@ -95,16 +97,16 @@ func newStream(given *arrow.Schema, task Task, field string) (*stream, error) {
 	columns := append(slices.Concat(task.Columns, counted), Column{Name: "error", Kind: String})
 	made := arrowSchema(columns).Fields()
 	for i := range made {
-		made[i].Nullable = true // where there is an error
+		made[i].Nullable = true // null if there is an error
 		if given.HasField(made[i].Name) {
-			return nil, check.Errorf(fault.ErrOption, "a column %q is passed on, and made", made[i].Name)
+			return nil, check.Errorf(fault.ErrOption, "the column %q is passed on, and also a result", made[i].Name)
 		}
 	}
 	meta := given.Metadata()
 	return &stream{task, at[0], arrow.NewSchema(made, nil), arrow.NewSchema(append(given.Fields(), made...), &meta)}, nil
 }
 
-// holdsText reports whether a type is one of textsOf.
+// holdsText reports whether textsOf supports a type.
 func holdsText(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType, *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.NullType:
@@ -119,7 +121,7 @@ func holdsText(t arrow.DataType) bool {
 	return false
 }
 
-// textsOf returns a function of the number of a row that returns its text, and false if it is null.
+// textsOf returns a function that returns the text of row i, and false if that is null.
 func textsOf(column arrow.Array) func(i int) (string, bool) {
 	at := func(value func(i int) string) func(i int) (string, bool) {
 		return func(i int) (string, bool) {
@@ -151,7 +153,7 @@ func textsOf(column arrow.Array) func(i int) (string, bool) {
 	return func(int) (string, bool) { return "", false } // of the type null
 }
 
-// answer returns a batch with the columns that are added.
+// answer returns a batch with the added columns.
 func (s *stream) answer(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	column := textsOf(batch.Column(s.text))
 	wrong := make([]error, batch.NumRows())

@@ -48,15 +48,15 @@ func appendText(to array.Builder, s string) {
 		}
 	case *array.BinaryDictionaryBuilder:
 		if s != "null" {
-			_ = to.AppendString(s) // its index has room
+			_ = to.AppendString(s) // the dictionary's index type is large enough
 			return
 		}
 	}
 	to.AppendNull()
 }
 
-// TestStream: each batch is answered before the next is sent, with its own columns and Embed's
-// vectors; rows without a vector tell why.
+// TestStream verifies that each batch is answered before the next is sent, with its own columns and
+// Embed's vectors. Rows without a vector have the reason.
 func TestStream(t *testing.T) {
 	all := texts(40)
 	all[3], all[20] = "null", "\xff"
@@ -74,7 +74,7 @@ func TestStream(t *testing.T) {
 		inRead, inWrite := io.Pipe()
 		outRead, outWrite := io.Pipe()
 		go func() {
-			buffered := bufio.NewWriterSize(outWrite, 1<<16) // more than an answer
+			buffered := bufio.NewWriterSize(outWrite, 1<<16) // larger than an answer
 			err := bulk.Stream(t.Context(), task, "words", inRead, buffered)
 			outWrite.CloseWithError(errors.Join(err, buffered.Flush(), io.EOF))
 		}()
@@ -126,7 +126,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWrong: data that is not a stream, and columns that do not fit, are errors.
+// TestStreamWrong verifies that data that is not a stream, and unsuitable columns, are errors.
 func TestStreamWrong(t *testing.T) {
 	task := embedding(t, bulk.Float32Vectors, text.Options{})
 	stream := func(names ...string) []byte {
@@ -164,7 +164,7 @@ func TestStreamWrong(t *testing.T) {
 	}
 }
 
-// TestSplitCounted: texts that were split are marked and counted.
+// TestSplitCounted verifies that split texts are marked and counted.
 func TestSplitCounted(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a.txt", []byte(strings.Join(texts(20), "\n")+"\n"))

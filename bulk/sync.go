@@ -1,4 +1,4 @@
-// Names on the disk.
+// This file writes names of files to the disk.
 
 package bulk
 
@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// syncFolder brings names that were given or taken to the disk, where systems and file systems
-// offer that.
+// syncFolder writes new and removed names of a folder to the disk, if the system and the file
+// system support that.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

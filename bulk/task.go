@@ -1,4 +1,4 @@
-// The tasks: vectors, scores and labels of texts.
+// This file has the tasks: vectors, scores and labels of texts.
 
 package bulk
 
@@ -17,44 +17,46 @@ import (
 
 // A Task computes columns of texts.
 type Task struct {
-	// Name identifies the task, and whatever its results depend on in addition to the model, such
-	// as a prompt. Manifests hold it.
+	// Name identifies the task and everything that its results depend on in addition to the model,
+	// such as a prompt. Manifests contain it.
 	Name string
-	// Fingerprint, unless nil, is that of the model, such as [text.Embedder.Fingerprint]. Manifests
-	// hold it too, and a run does not continue one of another fingerprint.
+	// Fingerprint, unless nil, returns the fingerprint of the model, as [text.Embedder.Fingerprint]
+	// does. Manifests contain it, and a run does not continue a run with another fingerprint.
 	Fingerprint func(ctx context.Context) (string, error)
-	// Columns are those that it makes.
+	// Columns are the columns of results.
 	Columns []Column
-	// Compute makes the values of texts, each as long as Columns. It is called by several
-	// goroutines.
+	// Compute returns the results of texts. The values of each have the length of Columns. Several
+	// goroutines call it at a time.
 	Compute func(ctx context.Context, texts []string) ([]Result, error)
 }
 
-// A Result is what a task made of a text.
+// A Result is the result of a task for one text.
 type Result struct {
 	Values []any
-	Tokens int  // that were computed
-	Cut    bool // the text was cut, as text.Counts.Cut says
-	// Windows is how many the text was computed in: more than one of a text that was split.
+	Tokens int  // number of tokens that were computed
+	Cut    bool // the text was cut, as text.Counts.Cut defines
+	// Windows is the number of windows in which the text was computed. It is more than 1 if the
+	// text was split.
 	Windows int
 	Err     error
 }
 
-// counted are the columns after those of a task.
+// counted has the columns after those of a task.
 var counted = []Column{{Name: "tokens", Kind: Int32}, {Name: "cut", Kind: Bool}, {Name: "windows", Kind: Int32}}
 
-// append appends the values of a task's columns and of counted.
+// append appends the values of the task's columns and of counted.
 func (r Result) append(values []any) []any {
 	return append(append(values, r.Values...), int32(r.Tokens), r.Cut, int32(r.Windows))
 }
 
-// Embed makes vectors of e, with the prompt of a name; "" is the folder's default.
+// Embed returns a task that computes vectors with e. prompt is the name of a prompt; "" is the
+// folder's default.
 func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
 	if err := v.check(); err != nil {
 		return Task{}, err
 	}
 	if prompt != "" && !slices.Contains(e.Prompts(), prompt) {
-		return Task{}, check.Errorf(fault.ErrOption, "no prompt %q, the folder has %q", prompt, e.Prompts())
+		return Task{}, check.Errorf(fault.ErrOption, "there is no prompt %q; the folder has %q", prompt, e.Prompts())
 	}
 	return Task{
 		Name:        fmt.Sprintf("embed prompt=%q vectors=%s", prompt, v),
@@ -67,21 +69,21 @@ func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
 	}, nil
 }
 
-// Rank makes a column "score" of how well texts answer the query.
+// Rank returns a task with a column "score", which says how well a text answers the query.
 func Rank(r *text.Reranker, query string) Task {
 	return Task{
 		Name:        fmt.Sprintf("rank query=%q", query),
 		Fingerprint: r.Fingerprint,
 		Columns:     []Column{{Name: "score", Kind: Float32}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
-			r, err := r.Score(ctx, query, texts, text.RerankOptions{Apart: true}) // so that results do not depend on where a page ends
+			r, err := r.Score(ctx, query, texts, text.RerankOptions{Apart: true}) // so that results do not depend on the other texts of a call
 			return results(r, err, func(score float32) ([]any, error) { return []any{score}, nil })
 		},
 	}
 }
 
-// Classify makes the columns "label" and "score", the best label with its score, and "labels", all
-// of them as JSON.
+// Classify returns a task with the columns "label" and "score", the best label with its score, and
+// "labels", all labels as JSON.
 func Classify(c *text.Classifier) Task {
 	return Task{
 		Name:        "classify",
@@ -96,7 +98,7 @@ func Classify(c *text.Classifier) Task {
 	}
 }
 
-// appendLabels appends labels as JSON, with null for scores that JSON has not.
+// appendLabels appends labels as JSON, with null for scores that are not finite.
 func appendLabels(dst []byte, labels []text.Label) []byte {
 	return appendList(dst, len(labels), func(dst []byte, i int) []byte {
 		dst = append(append(append(dst, `{"label":`...), textline.Quote(labels[i].Label)...), `,"score":`...)
@@ -104,8 +106,7 @@ func appendLabels(dst []byte, labels []text.Label) []byte {
 	})
 }
 
-// results returns the results of the texts that n counts, whose columns have the values of its
-// outputs.
+// results converts n to results of texts. values returns the values of the columns for an output.
 func results[T any](n text.Results[T], err error, values func(output T) ([]any, error)) ([]Result, error) {
 	if err != nil {
 		return nil, err
@@ -118,9 +119,9 @@ func results[T any](n text.Results[T], err error, values func(output T) ([]any, 
 	return out, nil
 }
 
-// Each computes texts. If they fail together, it computes halves of them, down to single texts. A
-// text that its own content makes fail, or that is not UTF-8, has an Err. The error that Each
-// returns is that of the context, or one that has other causes.
+// Each computes texts. If computing them together fails, it computes them by halves, down to single
+// texts. If a text fails because of its content, or is not UTF-8, its Result has an Err. Each
+// returns an error of the context, or an error that does not depend on the texts.
 func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
 	out := make([]Result, len(texts))
 	var good []string
@@ -146,11 +147,11 @@ func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
 	return out, nil
 }
 
-// each is Each of UTF-8, at least one.
+// each does the work of Each for at least one text, all in UTF-8.
 func (t Task) each(ctx context.Context, texts []string) ([]Result, error) {
 	out, err := t.Compute(ctx, texts)
 	if err == nil && len(out) != len(texts) {
-		return nil, fmt.Errorf("bulk: the task %q gave %d results of %d texts", t.Name, len(out), len(texts))
+		return nil, fmt.Errorf("bulk: the task %q returned %d results for %d texts", t.Name, len(out), len(texts))
 	}
 	switch {
 	case err == nil:
@@ -159,7 +160,7 @@ func (t Task) each(ctx context.Context, texts []string) ([]Result, error) {
 		return nil, context.Cause(ctx)
 	case len(texts) == 1 && (errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrNotFinite)):
 		if at, ok := errors.AsType[*text.InputError](err); ok {
-			err = at.Err // a dead letter has its own number
+			err = at.Err // without the index, which is always 0 here
 		}
 		return []Result{{Err: err}}, nil
 	case len(texts) == 1:

@@ -1,4 +1,4 @@
-// Vectors in fewer bits.
+// This file converts vectors to fewer bits.
 
 package bulk
 
@@ -10,26 +10,27 @@ import (
 	"github.com/avoformer/avoformer/text/quantize"
 )
 
-// Vectors is how vectors are written.
+// Vectors is the format in which vectors are written.
 type Vectors string
 
-// The ways. Each stored vector depends only on its own vector.
+// The formats. Each stored vector depends only on its own vector.
 const (
-	// Float32Vectors: as they are.
+	// Float32Vectors writes vectors unchanged.
 	Float32Vectors Vectors = "float32"
-	// Float16Vectors: elements rounded to IEEE 754's binary16, to nearest, ties to even. A row with
-	// an element from 65520 on is a dead letter.
+	// Float16Vectors rounds elements to IEEE 754's binary16, to nearest, ties to even. A row with
+	// an element of magnitude 65520 or more is a dead letter.
 	Float16Vectors Vectors = "float16"
-	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest integer,
-	// ties to even; a column "scale" holds the factor by which a reader multiplies them.
+	// Int8Vectors multiplies elements by 127 over the largest magnitude, and rounds them to the
+	// nearest integer, ties to even. A column "scale" has the factor by which a reader multiplies
+	// them.
 	Int8Vectors Vectors = "int8"
-	// BinaryVectors: a bit for each element, 1 above 0, the first in the highest bit of the first
-	// byte, as in numpy.packbits; a column "scale" holds the mean magnitude, by which a reader
-	// multiplies -1 and 1.
+	// BinaryVectors writes one bit for each element, 1 if it is above 0. The first element is the
+	// highest bit of the first byte, as in numpy.packbits. A column "scale" has the mean magnitude,
+	// by which a reader multiplies -1 and 1.
 	BinaryVectors Vectors = "binary"
 )
 
-// check returns an error if v is not one of the ways.
+// check returns an error if v is not one of the formats.
 func (v Vectors) check() error {
 	switch v {
 	case Float32Vectors, Float16Vectors, Int8Vectors, BinaryVectors:
@@ -38,7 +39,7 @@ func (v Vectors) check() error {
 	return check.Errorf(fault.ErrOption, "Vectors %q, want float32, float16, int8 or binary", v)
 }
 
-// columns are those of vectors of dim elements.
+// columns returns the columns for vectors of dim elements.
 func (v Vectors) columns(dim int) []Column {
 	scale := Column{Name: "scale", Kind: Float32}
 	switch v {
@@ -52,13 +53,13 @@ func (v Vectors) columns(dim int) []Column {
 	return []Column{{Name: "embedding", Kind: Floats, Length: dim}}
 }
 
-// values are those of a vector's columns.
+// values returns the values of the columns for a vector.
 func (v Vectors) values(x []float32) ([]any, error) {
 	rows := [][]float32{x}
 	switch v {
 	case Float16Vectors:
 		halves, err := quantize.Float16(rows)
-		if err != nil { // its text would number the vector
+		if err != nil { // err would contain the index 0 of the vector
 			return nil, check.Errorf(fault.ErrNotFinite, "an element of the vector is beyond 65504, the largest float16")
 		}
 		return []any{halves[0]}, nil

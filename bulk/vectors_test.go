@@ -23,7 +23,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestVectors compares the columns of vectors in fewer bits with values by hand.
+// TestVectors compares the columns of vectors in fewer bits with values that were computed by hand.
 func TestVectors(t *testing.T) {
 	x := []float32{1, -2, 0.5, 0, 2, -0.25, 1.5, 0.01, -1}
 	binary, err := BinaryVectors.values(x)
@@ -45,7 +45,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestFloat16Range makes a dead letter of a vector that float16 cannot hold, and only of it.
+// TestFloat16Range verifies that only a vector beyond the range of float16 is a dead letter.
 func TestFloat16Range(t *testing.T) {
 	r := text.Results[[]float32]{Outputs: [][]float32{{65504}, {-65520}, {1}}}
 	r.Tokens, r.Cut, r.Windows = make([]int, 3), make([]bool, 3), make([]int, 3)
@@ -60,7 +60,7 @@ func TestFloat16Range(t *testing.T) {
 	}
 }
 
-// written returns the file that a format makes of rows.
+// written returns the file of rows in a format.
 func written(t *testing.T, format string, columns []Column, rows [][]any) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rows")
@@ -190,8 +190,8 @@ lines",,,1e+100,,false,\x,,,
 	}
 }
 
-// TestElastic compares the body of a request to _bulk with lines by hand: vectors of each type, and
-// where _id comes from.
+// TestElastic compares the body of a request to _bulk with lines that were written by hand: vectors
+// of each type, and each source of _id.
 func TestElastic(t *testing.T) {
 	columns := []Column{{Name: "id", Kind: JSON}, {Name: "row", Kind: Int64}, {Name: "floats", Kind: Floats, Length: 2}, {Name: "half", Kind: Float16s, Length: 2},
 		{Name: "codes", Kind: Int8s, Length: 2}, {Name: "bits", Kind: Bytes, Length: 3}, {Name: "blob", Kind: Bytes}}

@@ -1,4 +1,4 @@
-// Writing results to files that are counted.
+// This file writes files of results, and computes their sizes and digests.
 
 package bulk
 
@@ -11,25 +11,25 @@ import (
 	"os"
 )
 
-// writer writes rows; values has those of each column.
+// writer writes rows. Each row has a value for each column.
 type writer interface {
 	write(rows [][]any) error
 	// close ends the file, but does not close the underlying writer.
 	close() error
 }
 
-// output is a file that is being written under a name of its own.
+// output is a file that is being written under a temporary name.
 type output struct {
-	path     string // under which it will be
-	part     string // under which it is
+	path     string // final name
+	part     string // temporary name
 	file     *os.File
 	buffer   *bufio.Writer
 	sum      hash.Hash
 	bytes    int64
-	rewrites bool // its beginning is written at the end: the digest is taken then
+	rewrites bool // the beginning was rewritten at the end, so the digest must be computed again
 }
 
-// create begins a file that will be at path; token makes its name until then nobody else's.
+// create creates a file that will be renamed to path. token makes its temporary name unique.
 func create(path, token string) (*output, error) {
 	o := &output{path: path, part: path + "." + token + partEnd, sum: sha256.New()}
 	f, err := os.OpenFile(o.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
@@ -59,7 +59,7 @@ func (o *output) rewrite(p []byte) error {
 	return err
 }
 
-// finish brings the file to the disk.
+// finish writes the file to the disk and closes it.
 func (o *output) finish() error {
 	if err := o.buffer.Flush(); err != nil {
 		return err
@@ -76,22 +76,22 @@ func (o *output) finish() error {
 	return o.file.Close()
 }
 
-// place gives the file its name.
+// place renames the file to its final name.
 func (o *output) place() error { return os.Rename(o.part, o.path) }
 
-// drop removes the file, unless it has its name.
+// drop closes the file, and removes it unless it has its final name.
 func (o *output) drop() {
 	o.file.Close()
-	_ = os.Remove(o.part) // what is left of a failure
+	_ = os.Remove(o.part) // exists only after a failure
 }
 
-// digest is that of the file once it is finished.
+// digest returns the digest of the file. Call it after finish.
 func (o *output) digest() string { return fmt.Sprintf("%x", o.sum.Sum(nil)) }
 
-// Ends of the names of a shard's files, except its results.
+// Endings of the names of a shard's files, except its results.
 const (
 	deadEnd     = ".dead.jsonl"
 	manifestEnd = ".json"
 	failedEnd   = ".failed.json"
-	partEnd     = ".part" // of one that is being written
+	partEnd     = ".part" // of a file that is being written
 )

@@ -1,4 +1,4 @@
-// Arrow's IPC files and streams.
+// This file writes Arrow IPC files.
 
 package bulk
 
@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// arrowType is what Arrow calls what a column holds.
+// arrowType returns Arrow's type for a column.
 func arrowType(c Column) arrow.DataType {
 	switch c.Kind {
 	case Int32:
@@ -65,10 +65,10 @@ func arrowType(c Column) arrow.DataType {
 
 var arrowUnits = map[time.Duration]arrow.TimeUnit{time.Millisecond: arrow.Millisecond, time.Microsecond: arrow.Microsecond, time.Nanosecond: arrow.Nanosecond}
 
-// arrowUUID is how Arrow marks 16 bytes as a UUID.
+// arrowUUID is the metadata that marks a field of 16 bytes as a UUID.
 var arrowUUID = arrow.NewMetadata([]string{ipc.ExtensionTypeKeyName, ipc.ExtensionMetadataKeyName}, []string{"arrow.uuid", ""})
 
-// arrowSchema is that of columns.
+// arrowSchema returns the Arrow schema of columns.
 func arrowSchema(columns []Column) *arrow.Schema {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
@@ -145,7 +145,7 @@ func appendArrow(to array.Builder, v any) {
 	}
 }
 
-// arrowWriter writes a record batch of the rows of each call.
+// arrowWriter writes the rows of each call as a record batch.
 type arrowWriter struct {
 	builder *array.RecordBuilder
 	file    interface {

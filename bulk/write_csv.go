@@ -1,4 +1,4 @@
-// CSV for databases: PostgreSQL's COPY, DuckDB, and SQLite's .import.
+// This file writes CSV for databases: PostgreSQL's COPY, DuckDB, and SQLite's .import.
 
 package bulk
 
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// csvWriter writes a header and a line a row, after RFC 4180. A null is an empty field, and an
-// empty string is one in quotes, as PostgreSQL tells them apart. Vectors are JSON lists, which
-// pgvector and sqlite-vec read as such; vectors of bits are digits, the first dimension first;
-// other bytes are in hexadecimal after \x.
+// csvWriter writes a header and one line per row, after RFC 4180. A null is an empty field, and an
+// empty string is an empty field in quotes, which PostgreSQL distinguishes. Vectors are JSON lists,
+// which pgvector and sqlite-vec read. Vectors of bits are digits, the first dimension first. Other
+// bytes are in hexadecimal after \x.
 type csvWriter struct {
 	w       io.Writer
 	columns []Column
@@ -77,8 +77,8 @@ func appendCSV(dst []byte, c Column, v any) []byte {
 			return appendSpecial(dst, v)
 		}
 	}
-	if c.spelt() {
-		return appendField(dst, c.spell(v))
+	if c.writtenAsText() {
+		return appendField(dst, c.text(v))
 	}
 	return appendJSON(dst, c, v)
 }
@@ -96,7 +96,7 @@ func appendSpecial(dst []byte, v float64) []byte {
 	return append(dst, "Infinity"...)
 }
 
-// appendField appends a text, in quotes where readers need them.
+// appendField appends a text, in quotes if readers need them.
 func appendField(dst []byte, s string) []byte {
 	if s != "" && s != `\.` && !strings.ContainsAny(s, "\",\r\n") {
 		return append(dst, s...)

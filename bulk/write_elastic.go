@@ -1,4 +1,4 @@
-// Bodies of requests to Elasticsearch and OpenSearch.
+// This file writes bodies of requests to Elasticsearch and OpenSearch.
 
 package bulk
 
@@ -11,17 +11,17 @@ import (
 	"github.com/avoformer/avoformer/internal/textline"
 )
 
-// elasticWriter writes the body of a request to _bulk: two lines a row, what to do and the
-// document. Vectors of bits are lists of bytes from -128 to 127, which both databases read, and
-// other bytes are in base64, as their type binary has them.
+// elasticWriter writes the body of a request to _bulk. Each row has two lines, the action and the
+// document. Vectors of bits are lists of bytes from -128 to 127, which both databases read. Other
+// bytes are in base64, as the databases' type binary requires.
 //
 // A document's _id is the column "id" if there is one and it has a value, and otherwise the shard's
-// name and the number of the row. A request that is sent again replaces documents, and does not add
-// them a second time.
+// name and the number of the row. Thus a repeated request replaces documents instead of adding them
+// a second time.
 type elasticWriter struct {
 	jsonWriter
 	shard   string
-	row, id int // numbers of columns; id is -1 if there is none
+	row, id int // indices of columns; id is -1 if there is no such column
 }
 
 func newElasticWriter(files []io.Writer, columns []Column, shard string) (writer, error) {
@@ -45,7 +45,7 @@ func (w *elasticWriter) write(rows [][]any) error {
 func (w *elasticWriter) idOf(row []any) []byte {
 	if w.id >= 0 && row[w.id] != nil {
 		switch id := appendElastic(nil, w.columns[w.id], row[w.id]); {
-		case string(id) == `""`, string(id) == "null": // no id: a row that has one would replace it
+		case string(id) == `""`, string(id) == "null": // not an id: several rows may have it, and would replace each other
 		case id[0] == '"':
 			return id
 		default:

@@ -1,4 +1,4 @@
-// JSONL, and NumPy's .npy with JSONL next to it.
+// This file writes JSONL, and NumPy's .npy with a JSONL file next to it.
 
 package bulk
 
@@ -19,11 +19,11 @@ import (
 	"github.com/avoformer/avoformer/internal/textline"
 )
 
-// jsonWriter writes an object a row.
+// jsonWriter writes one object per row.
 type jsonWriter struct {
 	w       io.Writer
 	columns []Column
-	value   func(dst []byte, c Column, v any) []byte // appends one
+	value   func(dst []byte, c Column, v any) []byte // appends a value
 	line    []byte
 }
 
@@ -56,10 +56,11 @@ func (w *jsonWriter) row(row []any) error {
 
 func (w *jsonWriter) close() error { return nil }
 
-// appendJSON appends a value of a column; numbers that JSON has not are null, bytes are in base64.
+// appendJSON appends a value of a column. Numbers that are not finite are null, and bytes are in
+// base64.
 func appendJSON(dst []byte, c Column, v any) []byte {
-	if v != nil && c.spelt() {
-		return append(dst, textline.Quote(c.spell(v))...)
+	if v != nil && c.writtenAsText() {
+		return append(dst, textline.Quote(c.text(v))...)
 	}
 	switch v := v.(type) {
 	case string:
@@ -125,7 +126,7 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 type numpyWriter struct {
 	array  *output
 	others jsonWriter
-	vector int // its number
+	vector int // index of the column
 	length int
 	descr  string
 	rows   int
@@ -137,7 +138,7 @@ func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
 	w := &numpyWriter{vector: -1, others: jsonWriter{w: files[1], value: appendJSON}}
 	var ok bool
 	if w.array, ok = files[0].(*output); !ok {
-		return nil, check.Errorf(fault.ErrOption, "npy needs a file, whose beginning is written at the end")
+		return nil, check.Errorf(fault.ErrOption, "npy needs a file, because its header is rewritten at the end")
 	}
 	for i, c := range columns {
 		if c.Length > 0 && w.vector < 0 {
@@ -148,7 +149,7 @@ func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
 		w.others.columns = append(w.others.columns, c)
 	}
 	if w.vector < 0 {
-		return nil, check.Errorf(fault.ErrOption, "npy holds vectors, and there are none")
+		return nil, check.Errorf(fault.ErrOption, "npy needs vectors, and the task has none")
 	}
 	_, err := w.array.Write(npy.Header(w.descr, 0, w.length))
 	return w, err

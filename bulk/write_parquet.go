@@ -1,4 +1,4 @@
-// Parquet files.
+// This file writes Parquet files.
 
 package bulk
 
@@ -20,8 +20,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// The limits of a row group: large enough for efficient reads, and small enough for a worker to
-// hold several, since a group is in memory until it is written.
+// Limits of a row group. A group is large enough for efficient reads, and small enough that several
+// fit into memory: each is in memory until it is written.
 const (
 	groupBytes = 16 << 20
 	groupRows  = 1 << 15
@@ -53,7 +53,7 @@ func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {
 	w := &parquetWriter{}
 	bytes := 0
 	var fields schema.FieldList
-	// Vectors are neither compressed nor have statistics: both cost time and save little.
+	// Vectors are not compressed and have no statistics: both would cost time and save little.
 	const fastest = 1
 	properties := []parquet.WriterProperty{parquet.WithCreatedBy("avoformer"), parquet.WithDictionaryDefault(false), parquet.WithRootName("rows"),
 		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCompressionLevel(fastest)}
@@ -70,7 +70,7 @@ func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {
 				path += ".list.element"
 			}
 			properties = append(properties, parquet.WithStatsFor(path, false), parquet.WithCompressionFor(path, compress.Codecs.Uncompressed))
-			if c.Kind == Int8s { // a dictionary's index has a byte an element, Parquet's integers have four
+			if c.Kind == Int8s { // an index of a dictionary takes one byte per element, an integer takes four
 				properties = append(properties, parquet.WithDictionaryFor(path, true), parquet.WithDictionaryCostFallbackFor(path, false))
 			}
 		}
@@ -92,8 +92,8 @@ func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {
 	return w, err
 }
 
-// arrowMetadata tells readers that use Arrow that vectors have a fixed length, and the zones of
-// timestamps, for which Parquet has no type.
+// arrowMetadata returns the Arrow schema of columns. Readers that use Arrow learn from it that
+// vectors have a fixed length, and the zones of timestamps; Parquet has no type for these.
 func arrowMetadata(columns []Column) (string, error) {
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, ipc.WithSchema(arrowSchema(columns)))
@@ -150,14 +150,14 @@ func (w *parquetWriter) close() error {
 	return w.file.FlushWithFooter()
 }
 
-// stored holds the values of a column in the current row group.
+// stored has the values of a column in the current row group.
 type stored interface {
 	add(v any)
 	write(to file.ColumnChunkWriter) error
 }
 
-// storedAs returns how Parquet stores a column. Vectors are lists of elements that are not null,
-// and all other values may be null.
+// storedAs returns Parquet's schema of a column, and the storage of its values. Vectors are lists
+// of elements that are not null; all other values may be null.
 func storedAs(c Column) (schema.Node, stored, error) {
 	optional := parquet.Repetitions.Optional
 	logical := func(l schema.LogicalType, t parquet.Type, length int, values stored) (schema.Node, stored, error) {
@@ -240,7 +240,7 @@ type to[P any] interface {
 	WriteBatch(values []P, levels, repeats []int16) (int64, error)
 }
 
-// values are those of V that Parquet stores as P.
+// values has values of type V that Parquet stores as P.
 type values[V, P any] struct {
 	as       func(V) P
 	required bool
@@ -268,7 +268,7 @@ func (c *values[V, P]) write(w file.ColumnChunkWriter) error {
 	return err
 }
 
-// vectors are lists of V whose elements Parquet stores as P.
+// vectors has lists of V whose elements Parquet stores as P.
 type vectors[V, P any] struct {
 	as              func(V) P
 	held            []P

@@ -1,4 +1,4 @@
-// A server on a listener, from the first connection to the end of the last answer.
+// This file runs a server on a listener, from the first connection to the end of the last answer.
 
 package serve
 
@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// ServeOptions says how Serve treats connections.
+// ServeOptions are the options of Serve.
 type ServeOptions struct {
 	TLS   *tls.Config   // nil: plain HTTP
-	Pause time.Duration // after ctx has ended, in which requests are still taken, and /health answers 503: balancers then send no more
-	Grace time.Duration // after that, for requests that run; 0: 30 seconds
-	Log   *slog.Logger  // of what is wrong with connections; nil: none
+	Pause time.Duration // time after the end of ctx in which the server still accepts requests, and /health answers 503, so that load balancers stop sending requests
+	Grace time.Duration // time after Pause for requests in progress; 0: 30 seconds
+	Log   *slog.Logger  // receives errors of connections; nil: none
 }
 
-// Serve answers what comes over a listener until ctx ends; then, after the pause, it takes no more
-// connections and answers the requests that run. Those that have not been answered after the grace
-// time are cancelled, which is an error.
+// Serve answers requests on a listener until ctx ends. After the pause it accepts no more
+// connections, and completes the requests in progress. Requests that have not been answered after
+// the grace time are cancelled, and Serve returns an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Drained, error) {
 	base, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -62,13 +62,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Dra
 	defer stop()
 	d := Drained{Requests: s.engine.Stats().Requests}
 	before := s.engine.Stats().Ended
-	// http.Server.Shutdown drops, without an answer, requests whose headers it reads later.
-	// Therefore the listener closes first, and connections that it has accepted get doorTime to
-	// send the header of their request.
+	// http.Server.Shutdown drops, without an answer, requests whose headers arrive later. Therefore
+	// the listener closes first, and accepted connections have headerTime to send the header of
+	// their request.
 	l.Close()
 	<-ended
 	hs.SetKeepAlivesEnabled(false)
-	open.wait(min(doorTime, or(o.Grace, doorTime)))
+	open.wait(min(headerTime, or(o.Grace, headerTime)))
 	err := hs.Shutdown(grace)
 	d.Requests = max(d.Requests, int(s.engine.Stats().Ended-before))
 	if err != nil {
@@ -81,11 +81,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Dra
 	return d, errors.Join(err, drained)
 }
 
-// doorTime is how long connections that were made before the end have for the header of their
-// request.
-const doorTime = 500 * time.Millisecond
+// headerTime is the time that connections which were accepted before the end have to send the
+// header of their request.
+const headerTime = 500 * time.Millisecond
 
-// connections are the connections that may send a request, or wait for an answer.
+// connections has the connections that may send a request, or wait for an answer.
 type connections struct {
 	mu  sync.Mutex
 	all map[net.Conn]bool
@@ -104,7 +104,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.all[conn] = true
 }
 
-// wait waits until there are no such connections, but no longer than most.
+// wait waits until there are no such connections, for at most the given time.
 func (c *connections) wait(most time.Duration) {
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		c.mu.Lock()
@@ -116,7 +116,7 @@ func (c *connections) wait(most time.Duration) {
 	}
 }
 
-// Certificate is a certificate of files that can be read again while connections are made with it.
+// Certificate is a certificate whose files can be read again while it is in use.
 type Certificate struct {
 	certificate, key string
 	current          atomic.Pointer[tls.Certificate]
@@ -138,7 +138,7 @@ func (c *Certificate) Reload() error {
 	return nil
 }
 
-// Config is for a server that shows the certificate.
+// Config returns a configuration for a server with this certificate.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil }}
 }

@@ -1,4 +1,4 @@
-// Observers of requests, in addition to logs and metrics.
+// This file has observers of requests, in addition to logs and metrics.
 
 package serve
 
@@ -11,40 +11,41 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/metrics"
 )
 
-// Observer sees requests begin and end, on the goroutines that answer them; package serve/tracing
-// has one that makes spans of them.
+// Observer is notified when requests begin and end, on the goroutines that answer them. Package
+// serve/tracing has an Observer that creates spans.
 type Observer interface {
-	// Begin is called before a request is let in, with the pattern of its route, "" if no route
-	// matches. The work for the request has the context that Begin returns: the request's, or one
-	// derived from it.
+	// Begin is called before a request is admitted, with the pattern of its route, or "" if no
+	// route matches. The request is answered in the context that Begin returns: the request's own,
+	// or one derived from it.
 	Begin(r *http.Request, route string) context.Context
-	// End is called once the request has been answered, with that context.
+	// End is called with that context after the request has been answered.
 	End(ctx context.Context, o Outcome)
 }
 
-// Outcome is what became of a request.
+// Outcome describes an answered request.
 type Outcome struct {
 	ID       string // as in the answer's X-Request-Id
 	Protocol string // such as "openai"; "none" if there is no route
-	Model    string // its name, whatever alias was asked for; "" if none was
+	Model    string // its name, not the requested alias; "" if the request has no model
 	Status   int
 	Bytes    int64 // of the answer
-	Failure  error // why the answer is an error
+	Failure  error // the error that was answered, or nil
 
-	// Texts were given; Cut of them were cut, as text.Counts.Cut says, and Split were computed as
-	// several windows. Tokens were computed or, as counted in Shared, reused from an earlier text;
-	// Generated were chosen.
+	// Texts is the number of texts of the request. Cut of them were cut, as text.Counts.Cut
+	// defines, and Split were computed in several windows. Tokens is the number of tokens of the
+	// texts, of which Shared were reused from earlier texts and the rest was computed. Generated is
+	// the number of generated tokens.
 	Texts, Cut, Split, Tokens, Shared, Generated int
 
-	Began   time.Time     // when the request came
-	Started time.Time     // when its model was there; zero if it needed none
-	Wait    time.Duration // from Started to the first batch with its texts; of texts that are generated 0
-	First   time.Duration // from Started to the first piece of a text that is generated; 0: there is none
+	Began   time.Time     // when the request arrived
+	Started time.Time     // when its model was open; zero if it needed no model
+	Wait    time.Duration // from Started to the first batch with its texts; 0 for generated texts
+	First   time.Duration // from Started to the first piece of a generated text; 0 without one
 	Compute time.Duration // from Started to the last result
 	Total   time.Duration // from Began
 }
 
-// observers are the server's metrics and another, or nil.
+// observers has the server's metrics, and another observer or nil.
 type observers struct {
 	*metrics.Metrics
 	other Observer

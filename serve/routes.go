@@ -1,4 +1,4 @@
-// The routes of the server.
+// This file has the routes of the server.
 
 package serve
 
@@ -21,7 +21,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// routes are those of all protocols.
+// routes returns the routes of all protocols.
 func (s *Server) routes(o Options) []wire.Route {
 	routes := slices.Concat(
 		openai.Routes(s.engine, openai.Options{TokenIDs: o.TokenIDs}),
@@ -47,8 +47,9 @@ func (s *Server) routes(o Options) []wire.Route {
 	return routes
 }
 
-// lost answers what no route is for, in the form of OpenAI's protocol below /v1 (of Anthropic's for
-// messages), of Ollama's below /api, else of text-embeddings-inference's.
+// lost answers requests that match no route, with an error in the form of a protocol: Anthropic's
+// below /v1/messages, OpenAI's below /v1, Ollama's below /api, and else
+// text-embeddings-inference's.
 func (s *Server) lost(w http.ResponseWriter, r *http.Request) {
 	route := wire.Route{Protocol: "none", Open: true, Error: tei.Error}
 	if strings.HasPrefix(r.URL.Path, "/v1/messages") {
@@ -69,16 +70,16 @@ func (s *Server) lost(w http.ResponseWriter, r *http.Request) {
 		}
 		if len(methods) > 0 {
 			c.Header().Set("Allow", strings.Join(methods, ", "))
-			return engine.Errorf(engine.NotAllowed, "%s is not possible here, but %s", r.Method, strings.Join(methods, ", "))
+			return engine.Errorf(engine.NotAllowed, "the method %s is not allowed here, use %s", r.Method, strings.Join(methods, ", "))
 		}
-		for _, path := range []string{"/v1" + r.URL.Path, "/v1" + r.URL.Path + "s", strings.TrimPrefix(r.URL.Path, "/v1")} { // what clients with another base URL ask for, and llama.cpp's
+		for _, path := range []string{"/v1" + r.URL.Path, "/v1" + r.URL.Path + "s", strings.TrimPrefix(r.URL.Path, "/v1")} { // paths of clients with another base URL, and llama.cpp's paths
 			other := r.Clone(r.Context())
 			other.URL.Path = path
 			if _, pattern := s.mux.Handler(other); path != r.URL.Path && len(path) > 1 && pattern != "" {
-				return engine.Errorf(engine.NotFound, "there is nothing at %.200q, but at %.200q", r.URL.Path, path)
+				return engine.Errorf(engine.NotFound, "there is no route %.200q, use %.200q", r.URL.Path, path)
 			}
 		}
-		return engine.Errorf(engine.NotFound, "there is nothing at %.200q", r.URL.Path)
+		return engine.Errorf(engine.NotFound, "there is no route %.200q", r.URL.Path)
 	}
 	s.wire.Handler(&route).ServeHTTP(w, r)
 }

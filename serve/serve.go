@@ -1,4 +1,4 @@
-// The server: models and options to a handler.
+// This file creates a server from models and options.
 
 package serve
 
@@ -19,71 +19,70 @@ import (
 // Model is a model to serve.
 type Model struct {
 	Dir     string    // the folder, or a GGUF file
-	Name    string    // by which requests ask for it; "": as NameOf finds, with AliasesOf
+	Name    string    // name in requests; "": that of NameOf, with the aliases of AliasesOf
 	Aliases []string  // further names
-	Kind    text.Kind // what it is opened as; "": as text.KindOf finds
-	// Options says how it is opened. The names of adapters, if they have any, are further names of
-	// the model: a request that asks for one gets its text with the adapter. OnBatch is the
-	// server's.
+	Kind    text.Kind // kind of pipeline to open; "": that of text.KindOf
+	// Options are the options for opening the model. Names of adapters are further names of the
+	// model: a request with such a name uses the adapter. The server sets OnBatch.
 	Options text.Options
 }
 
-// NameOf returns the name under which a model is served if the caller does not give one: org/name
-// of a model in the hub's cache, else the name of its folder, or of its GGUF file.
+// NameOf returns the default name of a model: org/name of a model in the hub's cache, else the name
+// of its folder or GGUF file.
 func NameOf(dir string) string { return engine.NameOf(dir) }
 
-// AliasesOf returns further names of a model for which the caller does not give a name: the last
-// part of the name of a model in the hub's cache, and the name of its GGUF file. The model has such
-// a name unless another model has it.
+// AliasesOf returns the aliases of a model whose Name is "": the last part of the name of a model
+// in the hub's cache, and the name of its GGUF file. An alias is dropped if another model has that
+// name.
 func AliasesOf(dir string) []string { return engine.AliasesOf(dir) }
 
-// Options says how a server works. The zero value is good for a start.
+// Options are the options of a server. The zero value is usable.
 type Options struct {
-	Lazy      bool          // models are opened when they are first asked for
-	Memory    int64         // the most bytes of weights at a time: models close to make room; 0: no limit
-	KeepAlive time.Duration // a model that was used so recently is not closed for another, whose requests wait
+	Lazy      bool          // open each model at its first request
+	Memory    int64         // largest number of bytes of weights at a time, beyond which unused models are closed; 0: no limit
+	KeepAlive time.Duration // a model that was used within this time is not closed for another model; requests for that one wait
 
-	MaxRequests int   // at a time, others are refused; 0: 512
+	MaxRequests int   // at a time; further requests are refused; 0: 512
 	MaxTexts    int   // of all requests at a time; 0: 16384
 	MaxBatch    int   // texts of one request; 0: 2048
 	MaxBody     int64 // bytes of a request; 0: 32 MiB, or an eighth of the process's memory
 	MaxBodies   int64 // bytes of all requests at a time, beyond which they are refused; 0: 256 MiB, or an eighth of the process's memory
-	// MaxResponses is the most bytes of memory in which answers of /v1/responses are kept for
-	// requests that continue from them; those that have been unused for the longest time go first.
-	// 0: 64 MiB, or a sixteenth of the process's memory if that is less.
+	// MaxResponses is the largest number of bytes for answers of /v1/responses that are kept for
+	// requests that continue them. The least recently used answers are removed first. 0: 64 MiB, or
+	// a sixteenth of the process's memory if that is less.
 	MaxResponses int64
-	MaxTokens    int // that a request may have generated for a text; 0: what the model's context has room for
+	MaxTokens    int // largest number of tokens to generate for a text; 0: only the model's context limits it
 
-	Timeout      time.Duration // of a request that asks for none, or more, by X-Request-Timeout; 0: none
-	ReadTimeout  time.Duration // for a body to come; 0: 30 seconds
-	WriteTimeout time.Duration // for a reader to take what is sent at a time; 0: 30 seconds
+	Timeout      time.Duration // of a request whose X-Request-Timeout is missing or longer; 0: no limit
+	ReadTimeout  time.Duration // for receiving a body; 0: 30 seconds
+	WriteTimeout time.Duration // for each write to a client; 0: 30 seconds
 
 	Keys    []string // requests need one of them, except for /health; none: no key is needed
-	Origins []string // of pages that may ask, such as "https://example.com", "*" for all; none: no other site's
+	Origins []string // origins of web pages that may send requests, such as "https://example.com", or "*" for all; empty: no other site's pages
 
-	// WarnUnknown makes fields of requests that are not known warnings, in the log and in the
-	// header X-Warning of the answer, where they are errors otherwise.
+	// WarnUnknown reports unknown fields of requests as warnings, in the log and in the header
+	// X-Warning of the answer, instead of as errors.
 	WarnUnknown bool
 
-	// NoFingerprints leaves fingerprints out of answers: without it, a model's files are read a
-	// second time in the background once it is open (text.Embedder.Fingerprint).
+	// NoFingerprints omits fingerprints from answers. Otherwise the server reads a model's files a
+	// second time in the background after opening the model (text.Embedder.Fingerprint).
 	NoFingerprints bool
 
-	// TokenIDs lets OpenAI's clients send token ids in place of texts; they must be the model's
-	// own.
+	// TokenIDs lets OpenAI's clients send token ids in place of texts. The ids must be those of the
+	// model's tokenizer.
 	TokenIDs bool
 
 	// LiteralContent makes control tokens in the messages of users and tools plain text
-	// (text.PromptOptions.Literal). Texts that are continued without a template are as they are
-	// sent.
+	// (text.PromptOptions.Literal). It does not affect texts that are continued without a template.
 	LiteralContent bool
 
 	Log       *slog.Logger // of the server; nil: none
 	AccessLog *slog.Logger // a line for each request; nil: none
-	Observer  Observer     // is told of each request; nil: nobody
+	Observer  Observer     // is notified of each request; nil: none
 }
 
-// Server is the handler. It is ready once the models are open, and answers /health with 503 before.
+// Server is the handler. It is ready when all models are open; before that it answers /health with
+// 503.
 type Server struct {
 	engine  *engine.Engine
 	mux     *http.ServeMux
@@ -91,8 +90,8 @@ type Server struct {
 	metrics *metrics.Metrics
 }
 
-// New makes a server and begins to open the models, unless Lazy. Wait reports whether they could
-// be.
+// New returns a server and starts to open the models, unless Lazy. Wait returns the errors of
+// opening them.
 func New(models []Model, o Options) (*Server, error) {
 	for _, x := range []struct {
 		name string
@@ -137,8 +136,8 @@ func New(models []Model, o Options) (*Server, error) {
 	return s, nil
 }
 
-// settle sets the limits of bytes that are not given. The process's memory is that of the machine,
-// or the lower limit of its cgroups.
+// settle sets default limits of bytes. The process's memory is that of the machine, or the lower
+// limit of its cgroups.
 func (o *Options) settle() {
 	within := func(n, memory int64) int64 {
 		if memory > 0 {
@@ -171,13 +170,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Ready reports whether the models are open and requests are taken.
+// Ready reports whether the models are open and the server accepts requests.
 func (s *Server) Ready() bool { return s.engine.Ready() }
 
-// Wait waits until the models are open, and says which could not be opened.
+// Wait waits until the models are open. The error names those that could not be opened.
 func (s *Server) Wait(ctx context.Context) error { return s.engine.Wait(ctx) }
 
-// Models returns the names of the models that are served.
+// Models returns the names of the served models.
 func (s *Server) Models() []string {
 	var names []string
 	for _, m := range s.engine.Models() {
@@ -186,27 +185,27 @@ func (s *Server) Models() []string {
 	return names
 }
 
-// Memory is how the models of a server share what the process may use, in bytes.
+// Memory says how the models of a server share the memory of the process, in bytes.
 type Memory struct {
 	Limit   int64 // of the machine, or the lower limit of the process's cgroups; 0: not known
 	Limited bool  // by a cgroup
-	Weights int64 // of all models, or of as many as may be open at a time
-	Working int64 // about what computing takes: activations, and images and sound while they are decoded
-	Cache   int64 // the most for keys and values of texts that are generated, and of finished ones that are kept; 0: no limit
-	Sound   int64 // the most for the samples of one request's sound, 64,000 for a second; 0: no transcriber, or no limit
+	Weights int64 // of all models, or of those that may be open at a time
+	Working int64 // estimate for computing: activations, and images and sound while they are decoded
+	Cache   int64 // limit for keys and values of texts in progress, and of finished texts that are kept; 0: no limit
+	Sound   int64 // limit for the samples of one request's sound, 64,000 bytes per second; 0: no transcriber, or no limit
 }
 
-// Memory says how the models share the memory of the process. It does not change.
+// Memory returns how the models share the memory of the process. The result does not change.
 func (s *Server) Memory() Memory { return Memory(s.engine.Memory()) }
 
-// Drained is what Shutdown found.
+// Drained is the result of Shutdown and Serve.
 type Drained struct {
-	Requests int // that ran when it began
-	Left     int // that had not been answered when its context ended
+	Requests int // in progress at the beginning
+	Left     int // not answered when the context ended
 }
 
-// Shutdown refuses further requests with 503 and waits until those that run are answered, or ctx
-// ends.
+// Shutdown refuses further requests with 503, and waits until the requests in progress are answered
+// or ctx ends.
 func (s *Server) Shutdown(ctx context.Context) (Drained, error) {
 	had, left := s.engine.Drain(ctx)
 	if left > 0 {

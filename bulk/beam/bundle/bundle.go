@@ -1,5 +1,5 @@
 // Package bundle has the code that the transforms of packages embed, rank and classify share: it
-// opens the model once per process, and the model's own threads compute batches of a bundle's texts
+// opens the model once per process. The model's own threads compute batches of a bundle's texts
 // while the bundle continues.
 //
 // This package is experimental: see doc/stability.md.
@@ -19,7 +19,7 @@ import (
 
 // Dead is a text without a result.
 type Dead struct {
-	Text   []byte // as it came: it may be no UTF-8
+	Text   []byte // as read, possibly not UTF-8
 	Reason string
 }
 
@@ -32,8 +32,8 @@ func init() {
 
 // Apply applies a kind of task to col, a PCollection<KV<key, text>> whose texts are string or
 // []byte. It returns a PCollection<KV<key, R>>, R being the type of the kind's Value, and a
-// PCollection<KV<key, Dead>> of the texts without a result. It panics if the pipeline is not
-// possible, as Beam's transforms do.
+// PCollection<KV<key, Dead>> of the texts without a result. Like Beam's transforms, it panics if
+// the pipeline is invalid.
 func Apply[R any](s beam.Scope, kind, argument string, m Model, col beam.PCollection) (results, dead beam.PCollection) {
 	_, value := beam.ValidateKVType(col)
 	if t := value.Type(); t.Kind() != reflect.String && t != reflect.TypeFor[[]byte]() {
@@ -42,38 +42,38 @@ func Apply[R any](s beam.Scope, kind, argument string, m Model, col beam.PCollec
 	return beam.ParDo2(s.Scope("avoformer/"+kind), &fn{Spec: spec{kind, argument, m}}, col, beam.TypeDefinition{Var: beam.XType, T: reflect.TypeFor[R]()})
 }
 
-// The counters of all transforms.
+// All transforms share these counters.
 var (
-	countTexts   = beam.NewCounter("avoformer", "texts")   // that came
-	countResults = beam.NewCounter("avoformer", "results") // of texts
-	countDead    = beam.NewCounter("avoformer", "dead")    // letters
-	countTokens  = beam.NewCounter("avoformer", "tokens")  // computed
-	countCut     = beam.NewCounter("avoformer", "cut")     // texts that were cut, as text.Counts.Cut says
+	countTexts   = beam.NewCounter("avoformer", "texts")   // elements received
+	countResults = beam.NewCounter("avoformer", "results") // texts with a result
+	countDead    = beam.NewCounter("avoformer", "dead")    // texts without a result
+	countTokens  = beam.NewCounter("avoformer", "tokens")  // tokens that were computed
+	countCut     = beam.NewCounter("avoformer", "cut")     // texts that were cut, as text.Counts.Cut defines
 	countBatches = beam.NewCounter("avoformer", "batches")
 )
 
 const (
-	// defaultTokens is the budget of a batch: some dozens of a model's own batches, so that sorting
-	// by length pays.
+	// defaultTokens is the default budget of a batch. It is dozens of a model's own batches, so
+	// that sorting texts by length saves time.
 	defaultTokens = 1 << 14
-	bytesPerToken = 4 // about, in English
-	// ahead is how many batches are computed while one is filled: the model has always one to
-	// continue with.
+	bytesPerToken = 4 // approximate, in English
+	// ahead is the number of batches that are computed while one is filled, so that the model never
+	// waits for the next batch.
 	ahead = 2
 )
 
-// fn computes the texts of bundles. Runners may hand out one bundle at a time, so it is not
-// instances of fn that work side by side but the batches of one.
+// fn computes the texts of bundles. Since runners may process one bundle at a time, the batches of
+// one fn run concurrently, rather than several instances of fn.
 type fn struct {
 	Spec spec
 
-	held    bool // the model
+	held    bool // this instance uses the model
 	task    bulk.Task
 	filling *batch
-	waiting []*batch // that are computed, the oldest first
+	waiting []*batch // batches that are being computed, the oldest first
 }
 
-// batch is some elements of a bundle.
+// batch has some elements of a bundle, and later their results.
 type batch struct {
 	keys  []beam.T
 	times []beam.EventTime
@@ -85,7 +85,7 @@ type batch struct {
 	done    chan struct{}
 }
 
-// Setup opens the model, unless another instance in this process has.
+// Setup opens the model, unless another instance in this process has opened it.
 func (f *fn) Setup() error {
 	var err error
 	f.task, err = acquire(f.Spec)
@@ -93,7 +93,7 @@ func (f *fn) Setup() error {
 	return err
 }
 
-// Teardown lets the model go.
+// Teardown releases the model.
 func (f *fn) Teardown() {
 	if f.held {
 		f.held = false
@@ -101,13 +101,14 @@ func (f *fn) Teardown() {
 	}
 }
 
-// StartBundle forgets what a bundle that failed has left.
+// StartBundle discards batches that a failed bundle left.
 func (f *fn) StartBundle(_ context.Context, _ func(beam.EventTime, beam.T, beam.X), _ func(beam.EventTime, beam.T, Dead)) {
 	f.filling, f.waiting = &batch{}, nil
 }
 
-// ProcessElement takes a text to its batch. Results that come with later elements, or the bundle's
-// end, would be in the windows of those: outside the global window a text is computed at once.
+// ProcessElement adds a text to a batch. A result that is emitted with a later element, or at the
+// bundle's end, would be in the window of that. Therefore a text outside the global window is
+// computed at once.
 func (f *fn) ProcessElement(ctx context.Context, w beam.Window, at beam.EventTime, key beam.T, value beam.U, emit func(beam.EventTime, beam.T, beam.X), dead func(beam.EventTime, beam.T, Dead)) error {
 	var text string
 	if b, ok := value.([]byte); ok {
@@ -118,7 +119,7 @@ func (f *fn) ProcessElement(ctx context.Context, w beam.Window, at beam.EventTim
 	countTexts.Inc(ctx, 1)
 	b := f.filling
 	b.keys, b.times, b.texts = append(b.keys, key), append(b.times, at), append(b.texts, text)
-	b.bytes += len(text) + bytesPerToken // of an empty text too
+	b.bytes += len(text) + bytesPerToken // so that an empty text counts, too
 	if !(window.GlobalWindow{}).Equals(w) {
 		return f.flush(ctx, emit, dead)
 	}
@@ -153,7 +154,7 @@ func (f *fn) flush(ctx context.Context, emit func(beam.EventTime, beam.T, beam.X
 	return nil
 }
 
-// begin begins to compute the batch that was filled.
+// begin starts the computation of the filled batch.
 func (f *fn) begin(ctx context.Context) {
 	b, t := f.filling, f.task
 	f.filling = &batch{}
@@ -166,7 +167,7 @@ func (f *fn) begin(ctx context.Context) {
 	}()
 }
 
-// end emits what the oldest batch has come to.
+// end waits for the oldest batch and emits its results.
 func (f *fn) end(ctx context.Context, emit func(beam.EventTime, beam.T, beam.X), dead func(beam.EventTime, beam.T, Dead)) error {
 	b := f.waiting[0]
 	f.waiting = f.waiting[1:]

@@ -24,7 +24,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestMain lets prism's workers start, which have the functions by their names.
+// TestMain lets the test binary run as a worker of prism, which finds functions by their names.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	beam.Init()
@@ -39,8 +39,8 @@ func init() {
 	register.DoFn3x0[beam.Window, int64, beam.X](&sinkFn{})
 }
 
-// texts are n of some words, some of them empty, one of each hundred no UTF-8, and the 8th longer
-// than models take.
+// texts returns n texts of a few words. Some are empty, one of each hundred is not UTF-8, and the
+// 8th exceeds the models' limit.
 func texts(n int) []string {
 	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to Paris attention Straße 東京 😀")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -59,10 +59,10 @@ func texts(n int) []string {
 	return out
 }
 
-// dead reports whether texts has no UTF-8 there.
+// dead reports whether text i of texts is not UTF-8.
 func dead(i int) bool { return i%100 == 50 }
 
-// sourceFn emits texts with their numbers, in one bundle.
+// sourceFn emits texts with their indices, in one bundle.
 type sourceFn struct{ N int }
 
 func (f *sourceFn) ProcessElement(_ []byte, emit func(int64, string)) {
@@ -71,7 +71,7 @@ func (f *sourceFn) ProcessElement(_ []byte, emit func(int64, string)) {
 	}
 }
 
-// timedFn emits texts as bytes, one a second.
+// timedFn emits texts as bytes, one per second of event time.
 type timedFn struct{ N int }
 
 func (f *timedFn) ProcessElement(_ []byte, emit func(beam.EventTime, int64, []byte)) {
@@ -80,10 +80,10 @@ func (f *timedFn) ProcessElement(_ []byte, emit func(beam.EventTime, int64, []by
 	}
 }
 
-// sinkFn takes elements to the sink of its name.
+// sinkFn adds elements to the sink with its name.
 type sinkFn struct{ Name string }
 
-// sinks have the results of pipelines: values and windows by key. No key may come twice.
+// sinks has the results of pipelines: values and windows by key. No key may occur twice.
 var sinks = struct {
 	sync.Mutex
 	values  map[string]map[int64]any
@@ -101,7 +101,7 @@ func (f *sinkFn) ProcessElement(w beam.Window, key int64, value beam.X) {
 	sinks.windows[key] = fmt.Sprint(w)
 }
 
-// execute runs a pipeline of a transform on prism, and gives its results, its dead letters and
+// execute runs a pipeline with a transform on prism, and returns its results, its dead letters and
 // avoformer's counters.
 func execute(t *testing.T, source func(s beam.Scope) beam.PCollection, transform func(beam.Scope, beam.PCollection) (beam.PCollection, beam.PCollection)) (good, bad map[int64]any, counts map[string]int64) {
 	t.Helper()
@@ -115,7 +115,7 @@ func execute(t *testing.T, source func(s beam.Scope) beam.PCollection, transform
 		t.Fatal(err)
 	}
 	if len(sinks.twice) > 0 {
-		t.Errorf("keys that came twice: %v", sinks.twice)
+		t.Errorf("keys that occurred twice: %v", sinks.twice)
 	}
 	counts = map[string]int64{}
 	for _, c := range r.Metrics().AllMetrics().Counters() {
@@ -176,8 +176,8 @@ func check(t *testing.T, n int, good, bad map[int64]any, counts map[string]int64
 	}
 }
 
-// TestEmbed: whatever the batches and the threads, vectors are text.Embedder's to the bit, and the
-// model is opened once.
+// TestEmbed verifies that vectors have the bits of text.Embedder for any batches and threads, and
+// that the model is opened once.
 func TestEmbed(t *testing.T) {
 	const n = 1500
 	dir := folder(t, "embed")
@@ -238,7 +238,7 @@ func TestClassify(t *testing.T) {
 	good, bad, counts := execute(t, source(n), func(s beam.Scope, col beam.PCollection) (beam.PCollection, beam.PCollection) {
 		return classify.Texts(s, classify.Model{Dir: dir}, col)
 	})
-	for i, v := range good { // their texts are bulk's to test
+	for i, v := range good { // package bulk tests the labels' texts
 		l := v.(classify.Label)
 		if !strings.HasPrefix(l.Labels, fmt.Sprintf(`[{"label":%q,`, l.Label)) {
 			t.Fatalf("text %d: %+v", i, l)
@@ -263,7 +263,7 @@ func TestClassify(t *testing.T) {
 	})
 }
 
-// TestWindows: results stay in the windows of their texts.
+// TestWindows verifies that results are in the windows of their texts.
 func TestWindows(t *testing.T) {
 	const n = 90
 	good, bad, _ := execute(t, func(s beam.Scope) beam.PCollection {
@@ -282,7 +282,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestNoModel: a folder without a model is an error of the pipeline.
+// TestNoModel verifies that a folder without a model is an error of the pipeline.
 func TestNoModel(t *testing.T) {
 	for _, m := range []embed.Model{{Dir: t.TempDir()}, {Dir: folder(t, "embed"), WeightFormat: "int3"}} {
 		p, s := beam.NewPipelineWithRoot()
@@ -293,7 +293,7 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-// TestOtherTypes: values that are not texts are refused where the pipeline is made.
+// TestOtherTypes verifies that building a pipeline panics if values are not texts.
 func TestOtherTypes(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
 	numbers := beam.ParDo(s, func(s string) (string, int) { return s, 1 }, beam.Create(s, "a"))

@@ -1,4 +1,4 @@
-// Models, one of each kind a process however many bundles run.
+// This file has the models of a process, which all bundles share.
 
 package bundle
 
@@ -12,23 +12,23 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// A Model says which model is used, and how. Vectors, scores and labels are those of package text:
-// they depend neither on bundles nor on threads.
+// A Model describes the model to use. Vectors, scores and labels are those of package text: they
+// depend neither on bundles nor on threads.
 type Model struct {
 	Dir          string // the folder of the model, on every worker
-	WeightFormat string // format of the weights, such as "int8"; "": as the folder has them
-	// Threads is the most processors that the model uses at once; 0: all.
+	WeightFormat string // format of the weights, such as "int8"; "": the folder's format
+	// Threads is the largest number of processors that the model uses at once; 0: all.
 	Threads int
-	// MaxLength cuts texts to as many tokens, 0: to what the model takes. Refuse makes dead letters
-	// of longer ones.
+	// MaxLength is the largest number of tokens of a text; 0: the model's limit. Longer texts are
+	// cut or, with Refuse, become dead letters.
 	MaxLength int
 	Refuse    bool
-	// BatchTokens is about how many tokens are computed at once, a token being taken for four
-	// bytes; 0: 16,384.
+	// BatchTokens is the approximate number of tokens that are computed at once, with four bytes
+	// counted as a token; 0: 16,384.
 	BatchTokens int
 }
 
-// options are those of package text.
+// options returns the options for package text.
 func (m Model) options() (text.Options, error) {
 	o := text.Options{Threads: m.Threads, MaxLength: m.MaxLength}
 	if m.Refuse {
@@ -42,18 +42,18 @@ func (m Model) options() (text.Options, error) {
 	return o, err
 }
 
-// A Kind is a kind of task, such as making vectors of texts.
+// A Kind is a kind of task, such as embedding.
 type Kind struct {
 	// Open opens a model for a task, whose argument is the prompt or the query.
 	Open func(dir, argument string, o text.Options) (bulk.Task, error)
-	// Value is the element of a result that has no error.
+	// Value returns the element to emit for a result without an error.
 	Value func(bulk.Result) any
 }
 
 var kinds = map[string]Kind{}
 
-// Register adds a kind, and returns its name. It is called while packages initialize, on workers as
-// well.
+// Register adds a kind, and returns its name. Call it while packages initialize, so that workers
+// call it, too.
 func Register(name string, k Kind) string {
 	if _, ok := kinds[name]; ok {
 		panic(fmt.Sprintf("bundle: the kind %q is registered twice", name))
@@ -62,30 +62,30 @@ func Register(name string, k Kind) string {
 	return name
 }
 
-// spec is all that a task depends on.
+// spec identifies a task.
 type spec struct {
 	Kind, Argument string
 	Model          Model
 }
 
-// linger is how long a model stays open that nobody uses: runners tear down functions between
+// linger is the time for which an unused model stays open: runners tear down functions between
 // bundles.
 const linger = time.Minute
 
-// shared are the models of this process.
+// shared has the models of this process.
 var shared = struct {
 	sync.Mutex
 	tasks map[spec]*task
 }{tasks: map[spec]*task{}}
 
-// task is a model that is open, or about to be.
+// task is a model that is open or being opened.
 type task struct {
 	open  func() (bulk.Task, error) // opens it the first time
 	users int
-	left  int // how often the last user has left
+	left  int // number of times that users became 0
 }
 
-// acquire returns the task of s, with one user more.
+// acquire returns the task of s, and counts one more user.
 func acquire(s spec) (bulk.Task, error) {
 	shared.Lock()
 	t := shared.tasks[s]
@@ -96,7 +96,7 @@ func acquire(s spec) (bulk.Task, error) {
 	t.users++
 	shared.Unlock()
 	opened, err := t.open()
-	if err != nil { // somebody else may try again
+	if err != nil { // so that the next call tries again
 		shared.Lock()
 		if shared.tasks[s] == t {
 			delete(shared.tasks, s)
@@ -118,7 +118,8 @@ func open(s spec) (bulk.Task, error) {
 	return k.Open(s.Model.Dir, s.Argument, o)
 }
 
-// release ends a use. After the last one the model goes, unless it is used again before long.
+// release counts one user less. After the last use the model is dropped, unless it is used again
+// within linger.
 func release(s spec) {
 	shared.Lock()
 	defer shared.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// TestShared: a model is opened once however many use it at the same time, stays while one does and
-// a while longer, and one that could not be opened is tried again.
+// TestShared verifies that a model is opened once for any number of users, stays open during use
+// and for some time after, and that opening is tried again after an error.
 func TestShared(t *testing.T) {
 	var mu sync.Mutex
 	opened := map[string]int{}

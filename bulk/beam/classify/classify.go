@@ -1,5 +1,5 @@
-// Package classify labels the texts of an Apache Beam pipeline. Package embed says how models are
-// opened, and which counters there are.
+// Package classify labels the texts of an Apache Beam pipeline. Package embed documents how models
+// are opened, and the counters.
 //
 // This package is experimental: see doc/stability.md.
 package classify
@@ -14,19 +14,19 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Model says which model is used, and how.
+// Model describes the model to use.
 type Model = bundle.Model
 
-// Dead is a text without labels, and why.
+// Dead is a text without labels, with the reason.
 type Dead = bundle.Dead
 
-// A Label is what a text became.
+// A Label is the result of a text.
 type Label struct {
-	Label  string // the best
+	Label  string // the best label
 	Score  float32
-	Labels string // all of them with their scores, the best first, as JSON
-	Tokens int32  // that were computed
-	Cut    bool   // something of the text was cut off
+	Labels string // all labels with their scores, the best first, as JSON
+	Tokens int32  // number of tokens that were computed
+	Cut    bool   // the text was cut
 }
 
 func init() { beam.RegisterType(reflect.TypeFor[Label]()) }

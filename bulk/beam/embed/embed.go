@@ -1,11 +1,11 @@
-// Package embed makes vectors of the texts of an Apache Beam pipeline.
+// Package embed computes vectors of the texts of an Apache Beam pipeline.
 //
 //	vectors, dead := embed.Texts(s, embed.Model{Dir: "/models/all-MiniLM-L6-v2"}, texts)
 //
-// The model is opened once in each process of workers, from a folder that they all have. Texts are
-// computed in batches of a budget of tokens, by threads of their own, since runners may hand out
-// one bundle at a time. The counters texts, results, dead, tokens, cut and batches are in the
-// namespace avoformer.
+// Each worker process opens the model once, from a folder that must exist on all workers. Texts are
+// computed in batches with a budget of tokens, by the model's own threads, since runners may
+// process one bundle at a time. The counters texts, results, dead, tokens, cut and batches are in
+// the namespace avoformer.
 //
 // This package is experimental: see doc/stability.md.
 package embed
@@ -20,17 +20,17 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Model says which model is used, and how.
+// Model describes the model to use.
 type Model = bundle.Model
 
-// Dead is a text without a vector, and why.
+// Dead is a text without a vector, with the reason.
 type Dead = bundle.Dead
 
-// A Vector is what a text became.
+// A Vector is the result of a text.
 type Vector struct {
 	Values []float32
-	Tokens int32 // that were computed
-	Cut    bool  // something of the text was cut off
+	Tokens int32 // number of tokens that were computed
+	Cut    bool  // the text was cut
 }
 
 func init() { beam.RegisterType(reflect.TypeFor[Vector]()) }
@@ -53,7 +53,8 @@ func Texts(s beam.Scope, m Model, col beam.PCollection) (vectors, dead beam.PCol
 	return Prompted(s, m, "", col)
 }
 
-// Prompted is Texts with the prompt of a name that the model's folder has; "" is its default.
+// Prompted is Texts with a prompt of the model's folder, given by its name; "" is the folder's
+// default.
 func Prompted(s beam.Scope, m Model, prompt string, col beam.PCollection) (vectors, dead beam.PCollection) {
 	return bundle.Apply[Vector](s, kind, prompt, m, col)
 }

@@ -1,5 +1,5 @@
-// Package rank says how well the texts of an Apache Beam pipeline answer a query. Package embed
-// says how models are opened, and which counters there are.
+// Package rank scores how well the texts of an Apache Beam pipeline answer a query. Package embed
+// documents how models are opened, and the counters.
 //
 // This package is experimental: see doc/stability.md.
 package rank
@@ -14,17 +14,17 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Model says which model is used, and how.
+// Model describes the model to use.
 type Model = bundle.Model
 
-// Dead is a text without a score, and why.
+// Dead is a text without a score, with the reason.
 type Dead = bundle.Dead
 
-// A Score is what a text became.
+// A Score is the result of a text.
 type Score struct {
 	Score  float32
-	Tokens int32 // that were computed, the query's among them
-	Cut    bool  // something of the text was cut off
+	Tokens int32 // number of tokens that were computed, including the query's
+	Cut    bool  // the text was cut
 }
 
 func init() { beam.RegisterType(reflect.TypeFor[Score]()) }

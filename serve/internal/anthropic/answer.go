@@ -1,4 +1,4 @@
-// The answers of POST /v1/messages.
+// This file has the answers of POST /v1/messages.
 
 package anthropic
 
@@ -38,7 +38,7 @@ type piece struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-// usage has numbers of tokens. The input counts computed tokens; tokens that were known from an
+// usage has numbers of tokens. The input counts computed tokens; tokens that were reused from an
 // earlier text have a field of their own.
 type usage struct {
 	Input      int `json:"input_tokens"`
@@ -55,8 +55,8 @@ func newReply(model string) reply {
 	return reply{ID: "msg_" + strings.ToLower(rand.Text()), Type: "message", Role: "assistant", Model: model, Content: []piece{}}
 }
 
-// newPiece returns a content block of an answer. A block that has only begun has neither text nor
-// arguments yet.
+// newPiece returns a content block of an answer. A block that has just begun has neither text nor
+// arguments.
 func newPiece(b *chat.Block) piece {
 	s := b.Text()
 	switch b.Kind {
@@ -69,7 +69,7 @@ func newPiece(b *chat.Block) piece {
 	}
 }
 
-// stopped is why a text ended, and the stop string that ended it.
+// stopped returns the reason for the end of a text, and the stop string that ended it.
 func stopped(e chat.Event, called bool) (reason, sequence *string) {
 	s := "end_turn"
 	switch {

@@ -1,5 +1,5 @@
-// Package anthropic is Anthropic's Messages protocol: what its clients ask, and the answers and
-// errors that they expect.
+// Package anthropic implements Anthropic's Messages protocol: the requests of its clients, and the
+// answers and errors that they expect.
 package anthropic
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type protocol struct{ engine *engine.Engine }
 
-// Routes are what the protocol answers.
+// Routes returns the routes of the protocol.
 func Routes(e *engine.Engine) []wire.Route {
 	p := protocol{e}
 	route := func(pattern, summary string, handle func(c *wire.Call) error) wire.Route {
@@ -25,7 +25,7 @@ func Routes(e *engine.Engine) []wire.Route {
 	}
 }
 
-// failure is an error as Anthropic's clients read it, in an answer or in a stream.
+// failure is an error in Anthropic's form, in an answer or in a stream.
 type failure struct {
 	Type  string `json:"type"`
 	Error struct {
@@ -70,7 +70,7 @@ func Error(w http.ResponseWriter, e *engine.Error) {
 	f.RequestID = w.Header().Get("X-Request-Id")
 	data, err := json.Marshal(f)
 	if err != nil {
-		panic(err) // strings always become JSON
+		panic(err) // impossible: strings can always be JSON
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Request-Id", f.RequestID)

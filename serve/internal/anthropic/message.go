@@ -1,4 +1,4 @@
-// Messages, and the blocks that they are made of.
+// This file reads messages and their blocks.
 
 package anthropic
 
@@ -23,7 +23,7 @@ type message struct {
 	Content blocks `json:"content"`
 }
 
-// blocks are a content: a list, or a string, which is a block of text.
+// blocks is a content: a list of blocks, or a string, which is a block of text.
 type blocks []block
 
 type block struct {
@@ -39,7 +39,7 @@ type block struct {
 	Source   *source         `json:"source"`
 }
 
-// source is where the file of an image is.
+// source has the file of an image.
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
@@ -47,7 +47,7 @@ type source struct {
 	URL       string `json:"url"`
 }
 
-// UnmarshalJSON reads both ways.
+// UnmarshalJSON reads both forms.
 func (b *blocks) UnmarshalJSON(data []byte) error {
 	*b = nil
 	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
@@ -60,7 +60,7 @@ func (b *blocks) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// plain returns the text of blocks, one below the other.
+// plain returns the texts of blocks, separated by line breaks.
 func (b blocks) plain() (string, error) {
 	texts := make([]string, len(b))
 	for i, part := range b {
@@ -72,14 +72,14 @@ func (b blocks) plain() (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// turns collects messages as templates take them.
+// turns collects messages in the form that templates accept.
 type turns struct {
 	list  []text.Message
 	names map[string]string // of tools, by the ids of their calls
 }
 
-// messages returns the messages with the system's in front. Those of one role in a row are one, as
-// the protocol has it.
+// messages returns the messages, with the system's message first. Consecutive messages of one role
+// are merged, as the protocol defines.
 func (in *prompt) messages() ([]text.Message, error) {
 	t := turns{names: map[string]string{}}
 	if len(in.Messages) == 0 {
@@ -109,7 +109,7 @@ func (in *prompt) messages() ([]text.Message, error) {
 	return t.list, nil
 }
 
-// message returns the last message, if it is of the same role, or else one more.
+// message returns the last message if it has the role, or else a new message.
 func (t *turns) message(role string) *text.Message {
 	if n := len(t.list); n == 0 || t.list[n-1].Role != role || role == "system" {
 		t.list = append(t.list, text.Message{Role: role})
@@ -146,7 +146,7 @@ func (t *turns) addUser(m message) error {
 	return nil
 }
 
-// mediaTypes are those of images that can be read.
+// mediaTypes has the media types of supported images.
 var mediaTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp", "image/tiff"}
 
 // file returns the file of an image.

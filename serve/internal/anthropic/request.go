@@ -1,4 +1,4 @@
-// The requests of POST /v1/messages.
+// This file has the requests of POST /v1/messages.
 
 package anthropic
 
@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// prompt is the fields from which a prompt is made, which requests for numbers of tokens have too.
+// prompt has the fields that determine a prompt. Requests for numbers of tokens have them, too.
 type prompt struct {
 	Model    string      `json:"model"`
 	Messages []message   `json:"messages"`
@@ -24,12 +24,12 @@ type prompt struct {
 		Effort *string `json:"effort"`
 		Format *format `json:"format"`
 	} `json:"output_config"`
-	Format  *format           `json:"output_format"` // as betas had it
+	Format  *format           `json:"output_format"` // name in betas
 	Edits   *edits            `json:"context_management"`
 	Servers []json.RawMessage `json:"mcp_servers"`
 }
 
-// Neutral returns the fields that change no answer.
+// Neutral returns the fields that have no effect on answers.
 func (*prompt) Neutral() wire.Neutral {
 	return wire.Neutral{
 		"cache_control": nil, "speed": nil, "user_profile_id": nil, "workspace_id": nil, "metadata": nil, "service_tier": nil, "diagnostics": nil, "inference_geo": nil,
@@ -81,14 +81,14 @@ type format struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// edits are the parts that the server leaves out of messages.
+// edits lists the parts of messages that the server should omit.
 type edits struct {
 	Edits []struct {
 		Type string `json:"type"`
 	} `json:"edits"`
 }
 
-// sampling is how tokens are chosen.
+// sampling returns the options for choosing tokens.
 func (in *request) sampling() (s chat.Sampling, err error) {
 	for _, x := range []struct {
 		name string
@@ -121,7 +121,7 @@ func (in *prompt) conversation() (*chat.Conversation, error) {
 		return nil, err
 	}
 	if n := len(q.Messages); n > 0 && q.Messages[n-1].Role == "assistant" && q.Messages[n-1].ToolCalls == nil {
-		q.Continue = true // as the protocol has it
+		q.Continue = true // as the protocol defines
 	}
 	for _, t := range in.Tools {
 		if t.Type != "" && t.Type != "custom" {
@@ -154,14 +154,14 @@ func (in *prompt) conversation() (*chat.Conversation, error) {
 	return q, in.constrain(q)
 }
 
-// check refuses fields that are not supported.
+// check returns an error for fields that are not supported.
 func (in *prompt) check() error {
 	if len(in.Servers) > 0 {
 		return engine.Errorf(engine.Invalid, "are not supported here").At("mcp_servers")
 	}
 	if in.Edits != nil {
 		for _, e := range in.Edits.Edits {
-			if !strings.HasPrefix(e.Type, "clear_thinking_") { // which templates do themselves
+			if !strings.HasPrefix(e.Type, "clear_thinking_") { // templates omit earlier thinking themselves
 				return engine.Errorf(engine.Invalid, "an edit of type %.50q is not supported here", e.Type).At("context_management")
 			}
 		}
@@ -180,7 +180,7 @@ func (in *prompt) check() error {
 	return nil
 }
 
-// constrain has the answer follow the schema that is asked for.
+// constrain makes the answer follow the requested schema.
 func (in *prompt) constrain(q *chat.Conversation) error {
 	f, field := in.Output.Format, "output_config"
 	if in.Format != nil {

@@ -1,4 +1,4 @@
-// Answers in pieces, each an event with a name.
+// This file streams answers as events with names.
 
 package anthropic
 
@@ -35,7 +35,7 @@ type delta struct {
 	JSON     *string `json:"partial_json,omitempty"`
 }
 
-// ending is what becomes of the message at the end.
+// ending has the last changes of the message.
 type ending struct {
 	Reason   *string `json:"stop_reason"`
 	Sequence *string `json:"stop_sequence"`
@@ -43,8 +43,8 @@ type ending struct {
 
 func send(s *wire.Stream, e event) error { return s.Event(e.Type, e) }
 
-// begin counts the prompt only now: where there is an answer, the prompt's images are known and
-// need not be decoded again.
+// begin sends the first event. It counts the prompt only now, because the prompt's images have been
+// decoded when there is an answer, and need not be decoded again.
 func (w *writer) begin(s *wire.Stream) (err error) {
 	if w.reply.Usage.Input, err = w.prompt(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (w *writer) next(s *wire.Stream, e chat.Event) error {
 	return send(s, event{Type: "message_delta", Delta: end, Usage: &u})
 }
 
-// step sends what happens to the last block.
+// step sends a step of the last block.
 func (w *writer) step(s *wire.Stream, step chat.BlockStep, added string) error {
 	index := len(w.made.List) - 1
 	last := &w.made.List[index]

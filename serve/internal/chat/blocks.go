@@ -1,4 +1,4 @@
-// Answers as lists of blocks, for protocols that have such blocks.
+// This file divides answers into blocks, for protocols that have such blocks.
 
 package chat
 
@@ -8,23 +8,23 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// Block is a part of an answer that is of one kind: text, reasoning, or a call.
+// Block is a part of an answer of one kind: text, reasoning, or a call.
 type Block struct {
 	Kind answer.Kind // answer.Text, answer.Reasoning, or answer.CallBegin for a call
 	Call answer.Call // its ID and Name
 	text []byte
 }
 
-// Text returns the block's text; of a call, the JSON of its arguments.
+// Text returns the block's text or, for a call, the JSON of its arguments.
 func (b *Block) Text() string { return string(b.text) }
 
-// Blocks are those of an answer, in their order.
+// Blocks has the blocks of an answer, in their order.
 type Blocks struct {
 	List []Block
-	open bool // the last one may grow
+	open bool // the last block may still grow
 }
 
-// BlockStep is what happens to a block.
+// BlockStep is a step in the life of a block.
 type BlockStep int
 
 // The steps of a block, in their order.
@@ -58,7 +58,7 @@ func (b *Blocks) EndsWithCall() bool {
 
 func (b *Blocks) part(part answer.Event, step func(BlockStep, string) error) error {
 	switch part.Kind {
-	case answer.CallBroken: // calls come whole
+	case answer.CallBroken: // calls are added only when complete
 		return nil
 	case answer.CallEnd:
 		return b.end(step)
@@ -93,7 +93,7 @@ func (b *Blocks) end(step func(BlockStep, string) error) error {
 	return step(BlockEnds, "")
 }
 
-// Job is one answer to the conversation.
+// Job returns the job of one answer to the conversation.
 func (q *Conversation) Job(g *engine.Generator, s *Sampling) (*Job, error) {
 	options, err := s.Options(g)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Validation of answers whose schema no grammar holds.
+// This file validates answers whose schema a grammar does not enforce completely.
 
 package chat
 
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/grammar"
 )
 
-// check returns the first thing that a text breaks of a schema.
+// check returns the first violation of a schema by a text.
 func check(v *grammar.Validator, text string) error {
 	err := v.Validate(text)
 	e, ok := errors.AsType[*fault.Error](err)

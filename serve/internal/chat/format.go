@@ -1,4 +1,4 @@
-// The formats that answers must follow, and the checks of finished answers.
+// This file has the formats that answers must follow, and checks finished answers.
 
 package chat
 
@@ -14,19 +14,19 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// Format is what an answer has to follow.
+// Format is a format that an answer must follow.
 type Format struct {
 	Grammar  *grammar.Grammar
-	warnings []string                      // what the grammar does not hold
-	content  *grammar.Validator            // of what the grammar does not hold of a content; nil: it holds all
-	calls    map[string]*grammar.Validator // the same of arguments, by the names of tools
+	warnings []string                      // of keywords that the grammar does not enforce
+	content  *grammar.Validator            // of the content's schema; nil: the grammar enforces all of it
+	calls    map[string]*grammar.Validator // of the schemas of arguments, by the names of tools
 }
 
 // JSON returns the format of any JSON object.
 func JSON() *Format { return &Format{Grammar: grammar.JSONObject()} }
 
 // SchemaFormat returns the format of a JSON schema. If strict is set, a keyword that a grammar
-// cannot hold is an error with its path; otherwise answers come with a warning, and are validated.
+// cannot enforce is an error with its path; otherwise answers have a warning, and are validated.
 // Errors have a kind.
 func SchemaFormat(schema []byte, strict bool) (*Format, error) {
 	g, unheld, err := grammar.SchemaOptions{Lenient: !strict}.Compile(schema)
@@ -42,8 +42,9 @@ func schemaError(where string, err error) error {
 	return &engine.Error{Kind: engine.Invalid, Message: where + strings.TrimPrefix(err.Error(), "grammar: "), Err: err}
 }
 
-// warn notes the keywords of a schema that generation does not enforce, and returns a check of
-// them. It returns nil if nothing needs a check, or if the schema cannot be checked.
+// warn adds warnings for the keywords of a schema that generation does not enforce, and returns a
+// validator of the schema. It returns nil if nothing needs a check, or if the schema cannot be
+// checked.
 func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *grammar.Validator {
 	needed := false
 	for _, u := range unheld {
@@ -61,7 +62,8 @@ func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *gram
 	return c
 }
 
-// verify is what an answer breaks of the schemas that the grammar did not hold.
+// verify returns the violation by an answer of a schema that the grammar does not enforce
+// completely, or nil.
 func (f *Format) verify(a *answer.Answer) (broken []string) {
 	if f.content != nil && len(a.Calls) == 0 {
 		if err := check(f.content, a.Content); err != nil {
@@ -78,12 +80,12 @@ func (f *Format) verify(a *answer.Answer) (broken []string) {
 	return broken
 }
 
-// anyObject is the parameters of a tool whose own say nothing, or cannot be held.
+// anyObject is used for the parameters of a tool whose own are missing or cannot be enforced.
 var anyObject = json.RawMessage(`{"type": "object"}`)
 
 // callFormat returns the format of calls of tools: an object with the name and with the arguments,
-// under that name. A tool that is not strict and whose parameters are not a schema, or one that no
-// grammar holds, takes any object.
+// under that name. If a tool is not strict, and its parameters are not a schema or a grammar cannot
+// enforce them, its calls may have any object.
 func callFormat(tools []Tool, arguments string) (*Format, error) {
 	f := &Format{calls: map[string]*grammar.Validator{}}
 	var options []any
@@ -111,7 +113,7 @@ func callFormat(tools []Tool, arguments string) (*Format, error) {
 	return f, nil
 }
 
-// parameters are those of a tool that its calls are held to.
+// parameters returns the schema that the calls of a tool must follow.
 func (f *Format) parameters(t Tool, parameters json.RawMessage) (json.RawMessage, error) {
 	what := fmt.Sprintf("the tool %.60q", t.Name)
 	_, unheld, err := grammar.SchemaOptions{Lenient: !t.Strict}.Compile(parameters)
@@ -144,7 +146,7 @@ func resource(schema json.RawMessage, i int) json.RawMessage {
 	return fmt.Appendf(nil, `{"$id":"urn:tool:%d"%s%s`, i, comma, rest)
 }
 
-// ordered is an object whose fields keep their order.
+// ordered is a JSON object whose fields keep their order.
 type ordered [2]struct {
 	name  string
 	value any
@@ -165,7 +167,7 @@ func ValueFormat(kind string, value json.RawMessage) (*Format, error) {
 	switch kind {
 	case "json", "json_object":
 		return SchemaFormat(value, false)
-	case "json_schema": // with a name beside the schema
+	case "json_schema": // with a name next to the schema
 		var named struct {
 			Schema json.RawMessage `json:"schema"`
 		}

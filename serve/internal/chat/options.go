@@ -1,4 +1,4 @@
-// How tokens are chosen, as requests say.
+// This file converts the sampling options of requests.
 
 package chat
 
@@ -25,15 +25,15 @@ type Choice struct {
 // Apply sets the options of a text, except for its seed.
 func (c *Choice) Apply(o *text.GenerateOptions) {
 	c.Sampling.Apply(&o.Sampling)
-	o.TopK = max(o.TopK, 0) // -1 means all tokens too
+	o.TopK = max(o.TopK, 0) // -1 also means all tokens
 	o.FrequencyPenalty, o.PresencePenalty = c.FrequencyPenalty, c.PresencePenalty
 }
 
-// Sampling has all that requests may say about the choice of tokens. A field that is nil keeps the
+// Sampling has all options of requests for the choice of tokens. A field that is nil keeps the
 // value of the folder's generation_config.json.
 type Sampling struct {
 	Choice
-	Usual      generation.Sampling // the protocol's, where the files of the model state none
+	Usual      generation.Sampling // the protocol's defaults, if the model's files state none
 	MaxTokens  *int
 	Repetition *float64
 	Bias       map[int]float64
@@ -43,7 +43,7 @@ type Sampling struct {
 	TopLogProbs int
 }
 
-// Ends has vLLM's fields for what ends a text, and for words that it may not have.
+// Ends has vLLM's fields for the end of a text, and for words that it must not have.
 type Ends struct {
 	MinTokens  int      `json:"min_tokens"`
 	IgnoreEOS  bool     `json:"ignore_eos"`
@@ -52,7 +52,7 @@ type Ends struct {
 	BadWords   []string `json:"bad_words"`
 }
 
-// check refuses numbers that mean nothing to a model with some tokens.
+// check returns an error for numbers that are invalid for a model with a number of tokens.
 func (e *Ends) check(tokens int, o *text.GenerateOptions) error {
 	if e.MinTokens < 0 || e.MinTokens > o.MaxTokens {
 		return engine.Errorf(engine.Invalid, "min_tokens %d, want 0 to max_tokens, which is %d", e.MinTokens, o.MaxTokens).At("min_tokens")
@@ -68,7 +68,7 @@ func (e *Ends) check(tokens int, o *text.GenerateOptions) error {
 	return nil
 }
 
-// Given returns the name of a field that a format contradicts, "" if there is none.
+// Given returns the name of a field that contradicts a format, or "".
 func (e *Ends) Given() string {
 	switch {
 	case e.MinTokens > 0:
@@ -81,17 +81,17 @@ func (e *Ends) Given() string {
 	return ""
 }
 
-// longest is the most tokens of a text if the request, the folder and the model have no limit.
+// longest is the largest number of tokens of a text if the request, the folder and the model have
+// no limit.
 const longest = 1 << 16
 
 // zeroSeed stands for the seed 0, which means no seed in package text.
 const zeroSeed = 0x9e3779b97f4a7c15
 
-// randomSeed asks for a seed that is drawn at random, as in llama.cpp, vLLM and Ollama.
+// randomSeed requests a seed that is drawn at random, as in llama.cpp, vLLM and Ollama.
 const randomSeed = -1
 
-// Options returns a function that gives the options of each of several texts, for
-// Conversation.Jobs.
+// Options returns a function that sets the options of each of several texts, for Conversation.Jobs.
 func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOptions, error) {
 	if e := s.Choice.Check(); e != nil {
 		return nil, engine.AsError(e).At(e.Field)

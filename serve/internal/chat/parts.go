@@ -1,4 +1,4 @@
-// Contents that are lists of parts.
+// This file reads contents that are lists of parts.
 
 package chat
 
@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Part is a part of a content as templates take it: a text, or the place of an image, whose file
-// the JSON leaves out.
+// Part is a part of a content in the form that templates accept: a text, or the place of an image.
+// The JSON omits the image's file.
 type Part struct {
 	Type string  `json:"type"`
 	Text *string `json:"text,omitempty"`
@@ -86,7 +86,7 @@ func AddImage(m *text.Message, file []byte) {
 	m.Fields["content"] = append(parts, Part{Type: "image", file: file})
 }
 
-// ContentBytes returns the bytes of a message's content, its images included.
+// ContentBytes returns the number of bytes of a message's content, including its images.
 func ContentBytes(m *text.Message) int {
 	n := len(m.Content)
 	parts, _ := m.Fields["content"].([]Part)
@@ -99,7 +99,7 @@ func ContentBytes(m *text.Message) int {
 }
 
 // readImage returns the file in an image_url: {"url": "data:image/png;base64,..."} with a detail
-// that changes nothing, or the URL itself.
+// that has no effect, or the URL itself.
 func readImage(raw json.RawMessage) ([]byte, error) {
 	var url string
 	if json.Unmarshal(raw, &url) != nil {
@@ -114,7 +114,7 @@ func readImage(raw json.RawMessage) ([]byte, error) {
 	return wire.ImageFile(url)
 }
 
-// joined returns the texts of parts, one below the other.
+// joined returns the texts of parts, separated by line breaks.
 func joined(parts []Part) string {
 	texts := make([]string, len(parts))
 	for i, p := range parts {

@@ -1,4 +1,4 @@
-// From messages to jobs.
+// This file converts messages to jobs.
 
 package chat
 
@@ -17,7 +17,7 @@ type Conversation struct {
 	Messages  []text.Message
 	Tools     []Tool
 	Calls     Calls
-	Called    string // with MustCall, the tool; "": any
+	Called    string // with MustCall, the name of the tool; "": any
 	OneCall   bool
 	Variables map[string]any // of the template
 	Format    *Format        // of the content; nil: any
@@ -27,21 +27,21 @@ type Conversation struct {
 	NoGenerationPrompt bool            // the prompt ends after the last message
 }
 
-// Calls says whether tools are called.
+// Calls says whether the model may or must call tools.
 type Calls int
 
-// The ways: as the model chooses, never, and in any case.
+// The model may call tools, must not, or must.
 const (
 	MayCall Calls = iota
 	NeverCall
 	MustCall
 )
 
-// Tool is a function that may be called, with its JSON as it came.
+// Tool is a function that the model may call, with its JSON as received.
 type Tool struct {
 	Name       string
 	Parameters json.RawMessage
-	Strict     bool // its calls follow its parameters, or the request is refused
+	Strict     bool // calls must follow the parameters; otherwise the request is an error
 	json.RawMessage
 }
 
@@ -120,7 +120,8 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 	return jobs, nil
 }
 
-// closeThoughts ends what a prompt makes the model think, for answers that have no room for it.
+// closeThoughts ends the reasoning that a prompt begins, for answers whose format has no place for
+// it.
 func closeThoughts(prompt string, f answer.Format) string {
 	open := strings.TrimRight(prompt, " \n")
 	if f.Think == "" || !strings.HasSuffix(open, f.Think) {
@@ -129,7 +130,7 @@ func closeThoughts(prompt string, f answer.Format) string {
 	return open + "\n\n" + f.Unthink + "\n\n"
 }
 
-// call is what an answer that is a call has to follow, and how it begins.
+// call returns the format of an answer that is a call, and the beginning of the answer.
 func (q *Conversation) call(f answer.Format) (*Format, string, error) {
 	opening, arguments, ok := f.Opening()
 	if !ok {
@@ -149,8 +150,8 @@ func (q *Conversation) call(f answer.Format) (*Format, string, error) {
 	return format, opening, nil
 }
 
-// plainMessages is messages as templates take them, and the files of their images: contents that
-// are lists of texts joined, images without their data, and developers as the system.
+// plainMessages returns messages in the form that templates accept, and the files of their images.
+// Lists of texts are joined, images are without their data, and the role developer becomes system.
 func plainMessages(messages []text.Message) (plain []text.Message, images [][]byte, err error) {
 	if len(messages) == 0 {
 		return nil, nil, engine.Errorf(engine.Empty, "there are no messages").At("messages")

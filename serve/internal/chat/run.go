@@ -1,6 +1,6 @@
-// Package chat is what protocols that generate text share: prompts from messages, constraints and
-// penalties from what requests say, and several texts at a time, taken apart into content,
-// reasoning and calls.
+// Package chat has the parts that protocols which generate text share: it builds prompts from
+// messages, reads constraints and sampling options of requests, and generates several texts at a
+// time, divided into content, reasoning and calls.
 package chat
 
 import (
@@ -19,33 +19,33 @@ import (
 type Job struct {
 	engine.Prompt
 	Options text.GenerateOptions
-	Parser  *answer.Parser // nil: all is content
-	OneCall bool           // nothing is taken after the first call
-	Forced  bool           // the text can only be calls: what is left of one that the limit cuts is not content
-	Opening string         // the end of the prompt that is the beginning of the answer
+	Parser  *answer.Parser // nil: the whole text is content
+	OneCall bool           // the text after the first call is ignored
+	Forced  bool           // the text can only be calls: a call that the limit cuts is not content
+	Opening string         // the end of the prompt, which is the beginning of the answer
 	called  bool
 	format  *Format
-	answer  answer.Answer // with a format, what has come
+	answer  answer.Answer // the answer so far, if there is a format
 }
 
-// Follow has the text follow a format; nil is any text.
+// Follow makes the text follow a format; nil is any text.
 func (j *Job) Follow(f *Format) {
 	if j.format = f; f != nil {
 		j.Options.Grammar = f.Grammar
 	}
 }
 
-// Event is what comes next in one of the texts.
+// Event is the next part of one of the texts.
 type Event struct {
-	Job    int // its place in the list
+	Job    int // index of the job
 	Parts  []answer.Event
 	Tokens []generation.Choice
-	Finish generation.Finish // FinishNone but in the last event of the text
+	Finish generation.Finish // FinishNone, except in the last event of the text
 	Stop   string            // the stop string that ended the text
 	Usage  answer.Usage      // in the last event
 }
 
-// Run yields what comes of jobs, of several as it comes, until all have ended or one has failed.
+// Run yields the events of jobs as they occur, until all jobs have ended or one has failed.
 func Run(ctx context.Context, g *engine.Generator, jobs []Job) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if len(jobs) == 1 {
@@ -64,7 +64,7 @@ func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(
 	}
 	ctx, cancel := context.WithCancel(parent)
 	results := make(chan result)
-	records := make([]engine.Record, len(jobs)) // the request's is not for several goroutines
+	records := make([]engine.Record, len(jobs)) // only one goroutine may use the request's own record
 	var running sync.WaitGroup
 	for i := range jobs {
 		running.Go(func() {
@@ -76,7 +76,7 @@ func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(
 					return false
 				}
 			}
-			defer func() { // the server recovers panics of its own goroutines alone
+			defer func() { // the server recovers only panics of its own goroutines
 				if v := recover(); v != nil {
 					send(Event{}, engine.Panicked(v))
 				}
@@ -90,7 +90,7 @@ func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(
 	}()
 	defer func() {
 		cancel()
-		for range results { // until all have ended
+		for range results { // until all jobs have ended
 		}
 		total := engine.RecordOf(parent)
 		for i := range records {
@@ -117,7 +117,7 @@ func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(
 	}
 }
 
-// run yields the events of the job at place n.
+// run yields the events of job n.
 func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Event, error) bool) {
 	before := j.parse(j.Opening)
 	record := engine.RecordOf(ctx)
@@ -154,7 +154,7 @@ func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Ev
 	}
 }
 
-// parse is what a piece of the text brings.
+// parse returns the events of a piece of the text.
 func (j *Job) parse(piece string) []answer.Event {
 	switch {
 	case piece == "":

@@ -1,4 +1,4 @@
-// Answers that come in pieces, and the counts of prompts.
+// This file streams answers, and counts tokens of prompts.
 
 package chat
 
@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Sender is how a protocol streams what Run yields.
+// Sender has the functions with which a protocol streams the events of Run.
 type Sender struct {
 	Open  func() *wire.Stream
 	Begin func(s *wire.Stream) error // before the first event
@@ -20,8 +20,8 @@ type Sender struct {
 	Fail  func(s *wire.Stream, e *engine.Error) error // in place of End
 }
 
-// Stream sends events until they end. The stream opens with the first one, so that an error before
-// it has its status.
+// Stream sends events until they end. It opens the stream at the first event, so that an earlier
+// error has its own status.
 func Stream(c *wire.Call, events func(yield func(Event, error) bool), to Sender) error {
 	var s *wire.Stream
 	for e, err := range events {
@@ -45,8 +45,8 @@ func Stream(c *wire.Call, events func(yield func(Event, error) bool), to Sender)
 	return to.End(s)
 }
 
-// Generator returns the generator that a request names. Where there is only one, requests may leave
-// the name out, or say "dummy", as huggingface_hub does.
+// Generator returns the generator that a request names. If there is only one, requests may omit the
+// name, or use "dummy", as huggingface_hub does.
 func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Generator, error) {
 	if _, known := e.Find(model); !known && model == "dummy" {
 		model = ""
@@ -58,7 +58,7 @@ func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Gen
 	return e.Generator(ctx, model)
 }
 
-// PromptTokens returns the number of tokens of a job's prompt, those of images included.
+// PromptTokens returns the number of tokens of a job's prompt, including those of images.
 func (j *Job) PromptTokens(g *engine.Generator) (int, error) {
 	var ids []int
 	var err error

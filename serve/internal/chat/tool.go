@@ -1,4 +1,4 @@
-// Tools of protocols that describe them otherwise.
+// This file creates tools for protocols with another form of tools.
 
 package chat
 
@@ -9,8 +9,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// NewTool returns a tool, made of its parts, as templates get it. The parameters are a JSON schema;
-// null or empty means no parameters.
+// NewTool returns a tool with its JSON in the form that templates accept. The parameters are a JSON
+// schema; null or empty means no parameters.
 func NewTool(name, description string, parameters json.RawMessage, strict *bool) (t Tool, err error) {
 	type function struct {
 		Name        string          `json:"name"`
@@ -27,7 +27,7 @@ func NewTool(name, description string, parameters json.RawMessage, strict *bool)
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // models read it
+	e.SetEscapeHTML(false) // models read the JSON
 	err = e.Encode(struct {
 		Type     string   `json:"type"`
 		Function function `json:"function"`

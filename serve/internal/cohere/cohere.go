@@ -1,5 +1,5 @@
-// Package cohere is Cohere's protocol of ranking, which Jina and other providers have too, and of
-// vectors.
+// Package cohere implements Cohere's protocols of ranking, which Jina and other providers also use,
+// and of vectors.
 package cohere
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Routes are what the protocol answers. The bare /rerank, which text-embeddings-inference has too,
-// is package tei's.
+// Routes returns the routes of the protocol. The path /rerank, which text-embeddings-inference also
+// has, belongs to package tei.
 func Routes(e *engine.Engine) []wire.Route {
 	rank := func(pattern string) wire.Route {
 		handle := func(c *wire.Call) error {
@@ -38,14 +38,14 @@ func Error(w http.ResponseWriter, e *engine.Error) {
 		Message string `json:"message"`
 	}{e.Message})
 	if err != nil {
-		panic(err) // strings always become JSON
+		panic(err) // impossible: strings can always be JSON
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Kind.Status())
 	w.Write(data)
 }
 
-// Request is what to rank.
+// Request is a request to rank documents.
 type Request struct {
 	Model     string     `json:"model"`
 	Query     *string    `json:"query"`
@@ -61,7 +61,7 @@ type Request struct {
 	Instruction     string          `json:"instruction"`
 }
 
-// Neutral returns the fields that change no ranking.
+// Neutral returns the fields that have no effect on a ranking.
 func (*Request) Neutral() wire.Neutral {
 	return wire.Neutral{"user": nil, "priority": nil, "request_id": nil, "return_embeddings": {"false"}}
 }
@@ -69,7 +69,7 @@ func (*Request) Neutral() wire.Neutral {
 // document is a text, or an object with one.
 type document struct {
 	text string
-	raw  json.RawMessage // as it came
+	raw  json.RawMessage // as received
 }
 
 func (d *document) UnmarshalJSON(data []byte) error {
@@ -87,7 +87,7 @@ func (d *document) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check refuses what cannot be done, or would be ignored.
+// check returns an error for fields that are not supported.
 func (in *Request) check() error {
 	if in.Query == nil {
 		return engine.Errorf(engine.Invalid, "query is missing").At("query")

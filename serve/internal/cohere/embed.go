@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// embedRequest asks for the vectors of texts.
+// embedRequest is a request for the vectors of texts.
 type embedRequest struct {
 	Model     string   `json:"model"`
 	Texts     []string `json:"texts"`
@@ -27,7 +27,7 @@ type embedRequest struct {
 	MaxTokens *int            `json:"max_tokens"`
 }
 
-// Neutral returns the fields that change no vector.
+// Neutral returns the fields that have no effect on vectors.
 func (*embedRequest) Neutral() wire.Neutral { return wire.Neutral{"priority": nil} }
 
 // input is a text in parts.
@@ -67,7 +67,7 @@ type vectorType struct {
 	asBase64 bool
 }
 
-// types returns the kinds of vectors that are asked for, floats if there are none.
+// types returns the requested types of vectors; by default floats.
 func (in *embedRequest) types() (out []vectorType, err error) {
 	for _, name := range in.Types {
 		t := vectorType{name: name, elements: wire.Float, asBase64: name == "base64"}
@@ -86,7 +86,7 @@ func (in *embedRequest) types() (out []vectorType, err error) {
 	return out, nil
 }
 
-// options returns how vectors are made. Their length is 1, as that of Cohere's.
+// options returns the options for computing vectors. Their length is 1, as in Cohere's answers.
 func (in *embedRequest) options() (o text.EmbedOptions, err error) {
 	o.Scale = text.ScaleUnit
 	switch strings.ToUpper(in.Truncate) {
@@ -163,7 +163,7 @@ func embed(e *engine.Engine, c *wire.Call) error {
 	})
 }
 
-// meta says what a request cost.
+// meta returns the counts of a request.
 func meta(version string, billed map[string]int, usage engine.Usage) map[string]any {
 	return map[string]any{
 		"api_version": map[string]any{"version": version}, "billed_units": billed,

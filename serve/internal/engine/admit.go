@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// gate counts requests and texts that are being answered. A refusal takes a lock and nothing else.
+// gate counts requests and texts in progress. A refusal costs only a lock.
 type gate struct {
-	requests, texts int   // the most at a time
-	bytes           int64 // of bodies, the most at a time
+	requests, texts int   // limits of those in progress
+	bytes           int64 // limit of the bytes of bodies in progress
 
 	mu              sync.Mutex
 	closed          bool
 	inRequests      int
 	inTexts         int
 	inBytes         int64
-	rate            float64 // texts a second, a mean in which old ones count less
+	rate            float64 // texts per second, a decaying mean
 	since           time.Time
 	done            int           // texts since then
-	emptied         chan struct{} // closed once nobody is inside and the gate is closed
+	emptied         chan struct{} // closed when the gate is closed and no request is in progress
 	admitted, ended uint64        // requests so far
 	refused         uint64
 }
 
-// Enter lets a request in, which leaves by calling leave once, or refuses it at once.
+// Enter admits a request, or refuses it at once. An admitted request must call leave once.
 func (e *Engine) Enter() (leave func(), err error) {
 	g := &e.gate
 	g.mu.Lock()
@@ -53,8 +53,8 @@ func (g *gate) leave() {
 	}
 }
 
-// reserve takes room for texts until done is called. A request of more texts than the whole room is
-// admitted when no other request is inside.
+// reserve counts texts as in progress until done is called. A request with more texts than the
+// limit is admitted if no other texts are in progress.
 func (e *Engine) reserve(n int) (done func(), err error) {
 	g := &e.gate
 	g.mu.Lock()
@@ -66,7 +66,7 @@ func (e *Engine) reserve(n int) (done func(), err error) {
 	return func() { g.release(n) }, nil
 }
 
-// release gives the room of texts back, and measures how fast they come.
+// release counts texts as done, and measures their rate.
 func (g *gate) release(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,7 +86,7 @@ func (g *gate) release(n int) {
 	}
 }
 
-// overloaded returns the refusal, with the time that the admitted requests will take.
+// overloaded returns the refusal, with an estimate of the time that the admitted texts will take.
 func (g *gate) overloaded() *Error {
 	g.refused++
 	after := time.Second

@@ -1,19 +1,19 @@
-// How many bytes of bodies there are at a time.
+// This file limits the bytes of bodies in progress.
 
 package engine
 
-// A Body is a request's part of the room for bodies, from the first byte that is read until the
-// request is answered. It is for one goroutine.
+// A Body counts the bytes of a request's body, from the first byte that is read until the request
+// is answered. Only one goroutine may use it.
 type Body struct {
 	g     *gate
 	bytes int64
 }
 
-// Body begins a body of no bytes.
+// Body returns the count of a new body, 0.
 func (e *Engine) Body() *Body { return &Body{g: &e.gate} }
 
-// Grow takes room for n bytes that came, or refuses them at once. A body that is larger than the
-// whole room is admitted when there is no other body.
+// Grow counts n received bytes, or refuses them at once. A body that is larger than the limit is
+// admitted if there is no other body.
 func (b *Body) Grow(n int64) error {
 	g := b.g
 	g.mu.Lock()
@@ -28,7 +28,7 @@ func (b *Body) Grow(n int64) error {
 	return nil
 }
 
-// Close gives the room back.
+// Close subtracts the bytes of the body.
 func (b *Body) Close() {
 	b.g.mu.Lock()
 	defer b.g.mu.Unlock()

@@ -1,4 +1,4 @@
-// Vectors of texts, and how alike texts are.
+// This file computes vectors and similarities of texts.
 
 package engine
 
@@ -10,14 +10,14 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Usage is what a request cost.
+// Usage has counts of a request.
 type Usage struct {
-	Tokens int // that were computed
+	Tokens int // tokens that were computed
 	Cut    int // texts that were cut
 }
 
-// Embed returns the vectors of texts or tokens with a model, "" for the first embedder, and the
-// prompt that is asked for.
+// Embed returns the vectors of texts or tokens with the requested prompt. model is the name of a
+// model; "" is the first embedder.
 func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.EmbedOptions) ([][]float32, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[]float32], err error) {
 		if o.Dim > p.Dim() {
@@ -30,8 +30,8 @@ func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, a
 	})
 }
 
-// EmbedTokens returns the vectors of all tokens of texts, with the prompt that is asked for, by a
-// model, "" for the first embedder.
+// EmbedTokens returns the vectors of all tokens of texts with the requested prompt. model is the
+// name of a model; "" is the first embedder.
 func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([][][]float32, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[[][]float32], err error) {
 		prompt, err := asked.prompt(p, RecordOf(ctx))
@@ -42,8 +42,8 @@ func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.In
 	})
 }
 
-// EmbedSparse returns a sparse vector of each text, with the prompt that is asked for, by a model,
-// "" for the first embedder.
+// EmbedSparse returns a sparse vector of each text with the requested prompt. model is the name of
+// a model; "" is the first embedder.
 func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([]text.SparseVector, Usage, error) {
 	return run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (r text.Results[text.SparseVector], err error) {
 		if !p.HasSparse() {
@@ -75,8 +75,8 @@ func (e *Engine) Similarity(ctx context.Context, model, source string, others []
 	return out, usage, nil
 }
 
-// run does what one call of a pipeline computes for inputs: it checks them, takes room for them,
-// gets the model and notes what was computed.
+// run calls a pipeline for inputs. It checks and reserves them, opens the model, and fills the
+// record.
 func run[P text.Pipeline, T any](ctx context.Context, e *Engine, model string, kind text.Kind, inputs []text.Input, compute func(ctx context.Context, p P) (text.Results[T], error)) ([]T, Usage, error) {
 	if err := e.check(inputs); err != nil {
 		return nil, Usage{}, err
@@ -100,13 +100,13 @@ func run[P text.Pipeline, T any](ctx context.Context, e *Engine, model string, k
 	}
 	u := Usage{n.Sum(), n.CutInputs()}
 	if u.Cut > 0 {
-		r.Warn("texts were cut at %d tokens", n.CutAt()) // without their number, which CutHeader has: the log has each warning once
+		r.Warn("texts were cut at %d tokens", n.CutAt()) // without their number, which is in CutHeader, because the log has each warning once
 	}
 	r.Texts, r.Tokens, r.Cut, r.Split = r.Texts+len(inputs), r.Tokens+u.Tokens, r.Cut+u.Cut, r.Split+n.SplitInputs()
 	return n.Outputs, u, nil
 }
 
-// check refuses inputs that no pipeline takes.
+// check returns an error for inputs that no pipeline accepts.
 func (e *Engine) check(inputs []text.Input) error {
 	if len(inputs) == 0 {
 		return Errorf(Empty, "no texts are given")

@@ -1,4 +1,4 @@
-// The engine: models and the requests for them.
+// This file has the engine, which holds models and answers requests for them.
 
 package engine
 
@@ -13,20 +13,20 @@ import (
 	"github.com/avoformer/avoformer/generation"
 )
 
-// Config is what an engine is made of. Zero limits are the defaults.
+// Config describes an engine. Limits of 0 are the defaults.
 type Config struct {
 	Models         []Model
-	Lazy           bool                      // models are opened when they are first asked for, not at the start
-	Memory         int64                     // the most bytes of weights at a time; 0: no limit
-	KeepAlive      time.Duration             // a model that was used so recently is not closed for another
-	Requests       int                       // the most at a time
-	Texts          int                       // the most at a time, of all requests
-	Bodies         int64                     // bytes of bodies, the most at a time; not 0
-	Batch          int                       // the most texts of a request
-	NewTokens      int                       // the most that a request may have generated for a text; 0: no limit
-	NoFingerprints bool                      // answers have none
-	Literal        bool                      // control tokens are text in what users and tools write
-	Batches        func(windows, tokens int) // is called with the size of each batch of texts; may be nil
+	Lazy           bool                      // open each model at its first request, not at the start
+	Memory         int64                     // largest number of bytes of weights at a time; 0: no limit
+	KeepAlive      time.Duration             // a model that was used within this time is not closed for another
+	Requests       int                       // largest number at a time
+	Texts          int                       // largest number at a time, of all requests
+	Bodies         int64                     // largest number of bytes of bodies at a time; not 0
+	Batch          int                       // largest number of texts of a request
+	NewTokens      int                       // largest number of tokens to generate for a text; 0: no limit
+	NoFingerprints bool                      // answers have no fingerprints
+	Literal        bool                      // control tokens in contents of users and tools are plain text
+	Batches        func(windows, tokens int) // called with the size of each batch of texts; may be nil
 	Log            *slog.Logger              // nil: none
 }
 
@@ -39,20 +39,20 @@ type Engine struct {
 
 	mu      sync.Mutex
 	models  []*model
-	names   map[string]*model // aliases too
-	used    int64             // bytes of models that are open, or being opened
-	changed chan struct{}     // closed, and another made, when a model is closed, or nobody uses one any more
+	names   map[string]*model // includes aliases
+	used    int64             // bytes of weights of models that are open or being opened
+	changed chan struct{}     // closed and replaced when a model is closed or becomes unused
 
 	leaving atomic.Bool // Leave was called
 
-	looking chan struct{} // has as many elements as requests look at images
+	looking chan struct{} // one element for each request that computes images
 
-	warm    chan struct{} // closed when all that is opened at the start was
-	cold    []string      // names of the models that are still to be opened at the start, the one that is being opened first
-	failure error         // of that
+	warm    chan struct{} // closed when all models of the start are open, or one has failed
+	cold    []string      // names of the models of the start that are not open yet; the first one is being opened
+	failure error         // error of the first of these
 }
 
-// New returns an engine for models, which it begins to open unless it is Lazy.
+// New returns an engine, and starts to open its models unless it is Lazy.
 func New(c Config) (*Engine, error) {
 	if len(c.Models) == 0 {
 		return nil, fmt.Errorf("no models")
@@ -93,10 +93,10 @@ func or(n, without int) int {
 	return n
 }
 
-// Config is what the engine was made of, with the limits that hold.
+// Config returns the configuration, with defaults in place of limits of 0.
 func (e *Engine) Config() Config { return e.config }
 
-// warmUp opens the models, one after the other, and asks each for something.
+// warmUp opens the models one after the other, and runs each once.
 func (e *Engine) warmUp() {
 	defer close(e.warm)
 	if e.config.Lazy {
@@ -124,8 +124,8 @@ func (e *Engine) warmUpOne(m *model) error {
 	return p.Warm(context.Background())
 }
 
-// Unready is why the engine is not ready, an error that names the models which are not open yet;
-// nil if it is.
+// Unready returns nil if the engine is ready, and otherwise an error that names the model that is
+// being opened or cannot be opened.
 func (e *Engine) Unready() error {
 	if e.Leaving() {
 		return Errorf(Unavailable, "the server is shutting down")
@@ -141,16 +141,17 @@ func (e *Engine) Unready() error {
 	return nil
 }
 
-// Leave has the engine say that it is not ready, while it still answers requests.
+// Leave makes the engine report that it is not ready. It still answers requests.
 func (e *Engine) Leave() { e.leaving.Store(true) }
 
 // Leaving reports whether Leave was called, or the engine is closing.
 func (e *Engine) Leaving() bool { return e.leaving.Load() || e.Closed() }
 
-// Ready reports whether the models that are opened at the start are.
+// Ready reports whether all models of the start are open, and the engine is not leaving.
 func (e *Engine) Ready() bool { return e.Unready() == nil }
 
-// Wait waits until the models that are opened at the start are, and says what went wrong.
+// Wait waits until all models of the start are open, or returns the error of one that cannot be
+// opened.
 func (e *Engine) Wait(ctx context.Context) error {
 	select {
 	case <-e.warm:
@@ -167,8 +168,8 @@ func (e *Engine) Closed() bool {
 	return e.gate.closed
 }
 
-// Drain refuses requests from now on and waits for those that are inside. It returns how many are
-// still there when ctx ends, and how many there were at first.
+// Drain refuses further requests, and waits for those in progress. It returns the number of
+// requests in progress at first, and the number left when ctx ends.
 func (e *Engine) Drain(ctx context.Context) (had, left int) {
 	g := &e.gate
 	g.mu.Lock()
@@ -192,20 +193,20 @@ func (e *Engine) Drain(ctx context.Context) (had, left int) {
 	return had, g.inRequests
 }
 
-// Stats is what an engine does now, and has done.
+// Stats has counts of an engine.
 type Stats struct {
-	Requests, Texts          int    // inside
-	Bytes                    int64  // of bodies inside
+	Requests, Texts          int    // in progress
+	Bytes                    int64  // of bodies in progress
 	Admitted, Ended, Refused uint64 // requests so far
 	Rate                     float64
 	Memory                   int64 // bytes of weights
-	Deferred                 int   // texts to generate that wait for room among those that are generated
-	Kept                     int   // texts that have ended, whose keys and values are kept
+	Deferred                 int   // texts that wait for their generation to start
+	Kept                     int   // finished texts whose keys and values are kept
 	Cache                    int64 // bytes of keys and values
 	Models                   []ModelInfo
 }
 
-// Stats says what the engine does.
+// Stats returns the counts of the engine.
 func (e *Engine) Stats() Stats {
 	g := &e.gate
 	g.mu.Lock()
@@ -221,10 +222,10 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// Memory says how the models share what the process may use.
+// Memory returns how the models share the memory of the process.
 func (e *Engine) Memory() Memory { return e.memory }
 
-// cached returns the counts of texts that are generated, of all open models together.
+// cached returns the sums of the counts of generated texts of all open models.
 func (e *Engine) cached() (sum generation.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

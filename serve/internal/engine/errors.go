@@ -1,4 +1,4 @@
-// The kinds of errors. Each protocol renders them in its own way.
+// This file has the kinds of errors. Each protocol renders them in its own way.
 
 package engine
 
@@ -14,25 +14,25 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// Kind is a kind of error; errors.Is(err, engine.Overloaded) asks for it.
+// Kind is a kind of error. errors.Is(err, engine.Overloaded) reports whether an error is of a kind.
 type Kind uint8
 
 // The kinds.
 const (
-	Internal     Kind = iota // what is not the request's fault
-	Invalid                  // a request that means nothing
+	Internal     Kind = iota // not the request's fault
+	Invalid                  // a malformed or meaningless request
 	Empty                    // no texts, or a text without characters
-	TooLong                  // more tokens than the model takes
+	TooLong                  // more tokens than the model accepts
 	TooLarge                 // a body, or a number of texts, above the limit
 	UnknownModel             // no model of that name
-	WrongModel               // a model that does something else
+	WrongModel               // a model for another purpose
 	NotFound                 // no such route or thing
-	NotAllowed               // a method that the route has not
+	NotAllowed               // a method that the route does not have
 	Unauthorized             // no valid key
-	Forbidden                // a page of another site asks
+	Forbidden                // a request from a page of another site
 	Overloaded               // the queue is full
-	Deadline                 // the time that the request had is over
-	Cancelled                // the client has gone
+	Deadline                 // the request's time is over
+	Cancelled                // the client has disconnected
 	Unavailable              // not ready yet, or no longer ready
 )
 
@@ -53,23 +53,23 @@ var kinds = [...]struct {
 	Forbidden:    {"forbidden", http.StatusForbidden},
 	Overloaded:   {"overloaded", http.StatusTooManyRequests},
 	Deadline:     {"deadline", http.StatusGatewayTimeout},
-	Cancelled:    {"cancelled", 499}, // as nginx logs it; nobody reads the answer
+	Cancelled:    {"cancelled", 499}, // nginx's status; nobody reads the answer
 	Unavailable:  {"unavailable", http.StatusServiceUnavailable},
 }
 
 // Error returns the name of the kind.
 func (k Kind) Error() string { return kinds[k].name }
 
-// Status returns the HTTP status of the kind, where a protocol has no other.
+// Status returns the HTTP status of the kind, unless a protocol defines another.
 func (k Kind) Status() int { return kinds[k].status }
 
 // Error is an error with its kind.
 type Error struct {
 	Kind       Kind
 	Message    string        // for the client
-	Param      string        // the field of the request that it is about, if it is about one
-	RetryAfter time.Duration // of Overloaded and Unavailable: when to try again; 0: nobody knows
-	Err        error         // what it comes from, for the log
+	Param      string        // the field of the request, if the error is about one
+	RetryAfter time.Duration // of Overloaded and Unavailable: time until another attempt; 0: unknown
+	Err        error         // the cause, for the log
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -84,14 +84,14 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// At returns the error, about a field of the request.
+// At sets the field of the request, and returns the error.
 func (e *Error) At(param string) *Error {
 	e.Param = param
 	return e
 }
 
-// AsError returns err with its kind: errors of packages text and generation, and of contexts, have
-// one.
+// AsError returns err as an Error. Errors of packages text and generation, and of contexts, have a
+// kind of their own; any other is Internal.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -111,13 +111,13 @@ func AsError(err error) *Error {
 	return &Error{Kind: Internal, Message: message(Internal, err), Err: err}
 }
 
-// Panicked returns the error of a request that panicked with v. It is called where that was
-// recovered, for the stack.
+// Panicked returns the error of a request that panicked with v. Call it where the panic was
+// recovered, because it records the stack.
 func Panicked(v any) *Error {
 	return &Error{Kind: Internal, Message: "internal error", Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}
 }
 
-// message is what a caller is told: nothing of the inside of the server.
+// message returns the message for a client. It reveals nothing about the server.
 func message(kind Kind, err error) string {
 	switch kind {
 	case Internal:

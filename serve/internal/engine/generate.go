@@ -1,4 +1,4 @@
-// Text that is generated, and speech that is written down.
+// This file generates text, and transcribes and translates.
 
 package engine
 
@@ -21,11 +21,12 @@ type Generator struct {
 	Name    string
 	Release func()
 	engine  *Engine
-	adapter string // that the request asked for
+	adapter string // of the request
 }
 
-// Generator holds the generator of a name, "" for the first, for one request: prompts are made with
-// its Prompt, and text with Pieces here, which counts it.
+// Generator returns a generator that stays open for one request. model is its name; "" is the first
+// generator. Build prompts with its Prompt, and generate text with Pieces of this package, which
+// counts the text.
 func (e *Engine) Generator(ctx context.Context, model string) (*Generator, error) {
 	p, release, err := use[*text.Generator](ctx, e, model, text.KindGenerator)
 	if err != nil {
@@ -38,23 +39,23 @@ func (e *Engine) Generator(ctx context.Context, model string) (*Generator, error
 	return g, nil
 }
 
-// MostTokens returns the most tokens that a request may have generated for a text; 0: no limit.
+// MostTokens returns the largest number of tokens to generate for a text; 0: no limit.
 func (g *Generator) MostTokens() int { return g.engine.config.NewTokens }
 
-// Literal reports whether control tokens are text in what users and tools write.
+// Literal reports whether control tokens in contents of users and tools are plain text.
 func (g *Generator) Literal() bool { return g.engine.config.Literal }
 
-// MostImages returns the most images of a prompt.
+// MostImages returns the largest number of images of a prompt.
 func (g *Generator) MostImages() int { return g.engine.config.Batch }
 
-// Prompt is what a text continues.
+// Prompt is the beginning that a generated text continues.
 type Prompt struct {
 	Text   string
-	Made   bool  // by the model's template: Text has its special tokens already
+	Made   bool  // made by the model's template, so that Text already has its special tokens
 	Tokens []int // in place of Text; nil: none
 }
 
-// String returns the prompt as text, without special tokens where it is tokens.
+// String returns the prompt as text. If the prompt is tokens, it omits special tokens.
 func (p Prompt) String(t *tokenizer.Tokenizer) string {
 	if p.Tokens != nil {
 		return t.Decode(p.Tokens, true)
@@ -62,7 +63,7 @@ func (p Prompt) String(t *tokenizer.Tokenizer) string {
 	return p.Text
 }
 
-// Pieces yields the text after a prompt. Errors have a kind.
+// Pieces generates text after a prompt, and yields its pieces. Errors have a kind.
 func (g *Generator) Pieces(ctx context.Context, prompt Prompt, o text.GenerateOptions) iter.Seq2[text.Piece, error] {
 	pieces := func(ctx context.Context) iter.Seq2[text.Piece, error] {
 		switch {
@@ -87,15 +88,14 @@ func (g *Generator) Pieces(ctx context.Context, prompt Prompt, o text.GenerateOp
 		o.Adapter = g.adapter
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		gone := false // the caller wants no more
+		gone := false // the caller has stopped
 		for piece, err := range pieces(ctx) {
-			// The counts come with the last piece, or with the error that a text ends with which is
-			// cancelled.
+			// The last piece has the counts or, if the text is cancelled, the error's piece.
 			r.Tokens, r.Shared, r.Generated = r.Tokens+piece.Usage.Prompt, r.Shared+piece.Usage.Shared, r.Generated+piece.Usage.Tokens
 			switch {
 			case gone:
 				continue
-			case errors.Is(err, fault.ErrCut): // what protocols say by the reason of the last piece
+			case errors.Is(err, fault.ErrCut): // protocols state this by the reason of the last piece
 				return
 			case err != nil:
 				yield(piece, AsError(err))
@@ -111,31 +111,31 @@ func (g *Generator) Pieces(ctx context.Context, prompt Prompt, o text.GenerateOp
 	}
 }
 
-// Transcribe returns the text of mono samples at 16 kHz, with a model, "" for the first
-// transcriber. It hands each piece of the text to say as it comes, unless that is nil.
-func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions, say func(piece string) error) (heard string, err error) {
+// Transcribe returns the text of mono samples at 16 kHz. model is the name of a model; "" is the
+// first transcriber. Unless emit is nil, it is called with each piece of the text.
+func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions, emit func(piece string) error) (transcript string, err error) {
 	err = listen(ctx, e, model, func(p *text.Transcriber) error {
 		var all strings.Builder
 		for piece, err := range p.Transcribe(ctx, samples, o) {
-			if err == nil && say != nil && piece.Text != "" {
-				err = say(piece.Text)
+			if err == nil && emit != nil && piece.Text != "" {
+				err = emit(piece.Text)
 			}
 			if err != nil {
 				return err
 			}
 			all.WriteString(piece.Text)
 		}
-		heard = all.String()
+		transcript = all.String()
 		return nil
 	})
-	return heard, err
+	return transcript, err
 }
 
 // A Transcription is a text with its times.
 type Transcription struct {
 	Text     string
-	Segments []text.Segment // nil: the model tells no times
-	Words    []text.Segment // nil: they are not asked for, or the model tells no times of words
+	Segments []text.Segment // nil: the model states no times
+	Words    []text.Segment // nil: they are not asked for, or the model states no times of words
 }
 
 // TranscribeTimed is Transcribe with times, also of words if they are asked for, as far as the
@@ -158,8 +158,8 @@ func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []fl
 	return t, err
 }
 
-// Translate returns the translations of texts, with a model, "" for the first translator. The
-// options are what change makes of those that the folder states.
+// Translate returns the translations of texts. model is the name of a model; "" is the first
+// translator. change modifies the options of the model's folder.
 func (e *Engine) Translate(ctx context.Context, model string, texts []string, change func(o *text.TranslateOptions) error) ([]string, error) {
 	pieces, _, err := run(ctx, e, model, text.KindTranslator, text.Texts(texts...), func(ctx context.Context, p *text.Translator) (r text.Results[text.Piece], err error) {
 		o, err := p.Defaults()
@@ -178,7 +178,7 @@ func (e *Engine) Translate(ctx context.Context, model string, texts []string, ch
 	return out, err
 }
 
-// listen has a transcriber listen to one sound. Errors have a kind.
+// listen calls with with a transcriber, for one sound. Errors have a kind.
 func listen(ctx context.Context, e *Engine, model string, with func(p *text.Transcriber) error) error {
 	done, err := e.reserve(1)
 	if err != nil {

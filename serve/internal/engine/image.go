@@ -1,4 +1,4 @@
-// Labels and vectors of images.
+// This file computes labels and vectors of images.
 
 package engine
 
@@ -12,12 +12,13 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// atOnce is how many requests have images computed at a time. They share the threads of their
-// model, which has as many images decoded at a time as have the pixels of the largest one.
+// atOnce returns the number of requests whose images are computed at a time. They share the threads
+// of their model. A model decodes at a time only images that together have at most the pixels of
+// the largest allowed image.
 func atOnce() int { return max(2, replica.Threads()) }
 
-// ClassifyImages returns the labels of image files with their logits, the best first, with a model,
-// "" for the first classifier of images. Errors have a kind.
+// ClassifyImages returns the labels of image files with their logits, the best first. model is the
+// name of a model; "" is the first classifier of images. Errors have a kind.
 func (e *Engine) ClassifyImages(ctx context.Context, model string, files [][]byte) ([][]text.Label, error) {
 	var out [][]text.Label
 	err := look(ctx, e, model, text.KindImageClassifier, files, func(p *text.ImageClassifier) error {
@@ -36,8 +37,8 @@ func (e *Engine) ClassifyImages(ctx context.Context, model string, files [][]byt
 	return out, err
 }
 
-// EmbedImages returns the vectors of image files as a model makes them, "" for the first embedder
-// of images. Errors have a kind.
+// EmbedImages returns the vectors of image files. model is the name of a model; "" is the first
+// embedder of images. Errors have a kind.
 func (e *Engine) EmbedImages(ctx context.Context, model string, files [][]byte) (out [][]float32, err error) {
 	err = look(ctx, e, model, text.KindImageEmbedder, files, func(p *text.ImageEmbedder) error {
 		out, err = p.Embed(ctx, files)
@@ -46,7 +47,7 @@ func (e *Engine) EmbedImages(ctx context.Context, model string, files [][]byte) 
 	return out, err
 }
 
-// look has a model look at files, once there is room for them.
+// look reserves files and calls with with a model. It waits while too many requests compute images.
 func look[P text.Pipeline](ctx context.Context, e *Engine, model string, kind text.Kind, files [][]byte, with func(p P) error) error {
 	switch most := e.config.Batch; {
 	case len(files) == 0:

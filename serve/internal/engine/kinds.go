@@ -1,4 +1,4 @@
-// The kinds of pipelines that are served.
+// This file has the kinds of pipelines that are served.
 
 package engine
 
@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// routes has the kinds that are served, and for each a route that uses it.
+// routes has a route for each kind that is served.
 var routes = map[text.Kind]string{
 	text.KindEmbedder:        "/v1/embeddings",
 	text.KindReranker:        "/rerank",

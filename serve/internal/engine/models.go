@@ -1,5 +1,5 @@
-// Models: by names, opened when they are needed, closed when another needs the room, and how they
-// share the memory of the process.
+// This file has the models by name. It opens them when they are needed, closes them when another
+// model needs the memory, and divides the memory of the process among them.
 
 package engine
 
@@ -30,7 +30,7 @@ type Model struct {
 	Options text.Options
 }
 
-// ModelInfo is what can be told of a model without asking it.
+// ModelInfo describes a model without running it.
 type ModelInfo struct {
 	Name    string
 	Aliases []string
@@ -39,14 +39,15 @@ type ModelInfo struct {
 	Weights kernels.Format
 	Bytes   int64 // of its weights in memory
 	Open    bool
-	Users   int       // calls that run
-	Used    time.Time // last
+	Users   int       // calls in progress
+	Used    time.Time // time of the last use
 	Added   time.Time
-	// Of a model that has been open: the most tokens of a text, 0 for no limit.
+	// MaxTokens is the largest number of tokens of a text, 0 for no limit. It is known after the
+	// model has been open.
 	MaxTokens   int
 	Adapters    []string // names of the model with an adapter
-	Fingerprint string   // of an open model, "" until it is known
-	// Replicas are those of the model's execution, while it is open.
+	Fingerprint string   // of an open model; "" until it is known
+	// Replicas describes the replicas of an open model.
 	Replicas []text.ReplicaInfo
 }
 
@@ -57,16 +58,16 @@ type model struct {
 	bytes     int64 // of its weights
 	added     time.Time
 	pipeline  text.Pipeline // nil: not open
-	opening   chan struct{} // closed when the opening has ended; nil: nobody opens it
+	opening   chan struct{} // closed when opening has ended; nil: not being opened
 	users     int
 	used      time.Time
 	limit     int // of tokens
-	// fingerprint is that of the open pipeline, "" until it is known.
+	// fingerprint is the fingerprint of the open pipeline, "" until it is known.
 	fingerprint string
 }
 
-// NameOf returns the name of a model for which the caller does not give one: org/name of a model in
-// the hub's cache, else the name of its folder, or of its GGUF file.
+// NameOf returns the default name of a model: org/name of a model in the hub's cache, else the name
+// of its folder or GGUF file.
 func NameOf(dir string) string {
 	dir = absolute(dir)
 	if name := hub.NameOf(dir); name != "" {
@@ -75,9 +76,9 @@ func NameOf(dir string) string {
 	return fileName(dir)
 }
 
-// AliasesOf returns further names of a model for which the caller does not give a name: the last
-// part of the name of a model in the hub's cache, and the name of its GGUF file. The model has such
-// a name unless another model has it.
+// AliasesOf returns the aliases of a model whose Name is "": the last part of the name of a model
+// in the hub's cache, and the name of its GGUF file. An alias is dropped if another model has that
+// name.
 func AliasesOf(dir string) (names []string) {
 	dir = absolute(dir)
 	name := hub.NameOf(dir)
@@ -95,15 +96,15 @@ func AliasesOf(dir string) (names []string) {
 
 func absolute(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
-		return abs // of ".", for one
+		return abs // so that ".", for example, has a name
 	}
 	return dir
 }
 
 func fileName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gguf") }
 
-// addAliases gives models that are given no names those of AliasesOf, except for names that several
-// models would have.
+// addAliases adds the aliases of AliasesOf to models without a given name, except aliases that
+// several models would have.
 func (e *Engine) addAliases(unnamed []*model) {
 	wanted := map[string]int{}
 	for _, m := range unnamed {
@@ -139,7 +140,7 @@ func (e *Engine) add(spec Model) error {
 			return err
 		}
 		if RouteOf(m.Kind) == "" {
-			m.Kind = text.KindEmbedder // what its encoder is good for
+			m.Kind = text.KindEmbedder // its encoder can embed texts
 		}
 	} else if RouteOf(m.Kind) == "" {
 		return fmt.Errorf("%s: kind %q, want one of %q", m.Name, m.Kind, served())
@@ -159,7 +160,7 @@ func (e *Engine) add(spec Model) error {
 	return nil
 }
 
-// Models returns the models that are served, in the order in which they were given.
+// Models returns the served models in the order of Config.Models.
 func (e *Engine) Models() []ModelInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -170,7 +171,7 @@ func (e *Engine) Models() []ModelInfo {
 	return out
 }
 
-// Find returns the model of a name or an alias.
+// Find returns the model with a name or an alias.
 func (e *Engine) Find(name string) (ModelInfo, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -192,7 +193,8 @@ func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 	return "", false
 }
 
-// Sole returns the name that a request gives, or "" for the only model of a kind if it gives none.
+// Sole returns the name in a request. If that is "", it returns "" for the only model of a kind, or
+// an error if there are several.
 func (e *Engine) Sole(name string, kind text.Kind) (string, error) {
 	if name != "" {
 		return name, nil
@@ -220,8 +222,8 @@ func (m *model) replicas() []text.ReplicaInfo {
 	return m.pipeline.Replicas()
 }
 
-// use returns the open pipeline of a model, which stays open until release is called; "" is the
-// first model of its kind.
+// use returns the open pipeline of a model, which stays open until release is called. If name is
+// "", it is the first model of the kind.
 func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text.Kind) (p P, release func(), err error) {
 	if name == "" {
 		if name, _ = e.Default(kind); name == "" {
@@ -247,7 +249,7 @@ func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text
 	return pipeline.(P), release, nil
 }
 
-// open returns a model's pipeline, opened if it is not.
+// open returns a model's pipeline, and opens it if needed.
 func (e *Engine) open(ctx context.Context, m *model) (pipeline text.Pipeline, release func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -272,7 +274,7 @@ func (e *Engine) open(ctx context.Context, m *model) (pipeline text.Pipeline, re
 	}
 }
 
-// wait gives up the lock until done is closed, some time is over or ctx ends.
+// wait releases the lock until done is closed, the time most is over or ctx ends.
 func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Duration) error {
 	e.mu.Unlock()
 	defer e.mu.Lock()
@@ -291,8 +293,8 @@ func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Durat
 	return nil
 }
 
-// makeRoom closes the least recently used models until m has room. If there is no room, it returns
-// the latest time to ask again.
+// makeRoom closes the least recently used models until the weights of m fit. If they do not fit, it
+// returns the time after which the caller should try again at the latest.
 func (e *Engine) makeRoom(m *model) (again time.Duration) {
 	if e.config.Memory == 0 {
 		return 0
@@ -316,7 +318,7 @@ func (e *Engine) makeRoom(m *model) (again time.Duration) {
 	return 0
 }
 
-// close lets go of a model that nobody uses.
+// close closes an unused model.
 func (e *Engine) close(m *model) {
 	m.pipeline, m.fingerprint = nil, ""
 	e.used -= m.bytes
@@ -325,13 +327,13 @@ func (e *Engine) close(m *model) {
 	go debug.FreeOSMemory()
 }
 
-// announce wakes the callers that wait for room.
+// announce wakes the callers that wait for memory.
 func (e *Engine) announce() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
 
-// load begins to open a model, and waits for it. If ctx ends first, the opening continues.
+// load opens a model and waits for it. If ctx ends first, opening continues.
 func (e *Engine) load(ctx context.Context, m *model) error {
 	done := make(chan struct{})
 	m.opening = done
@@ -371,8 +373,8 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 	return nil
 }
 
-// identify finds the fingerprint of a model's pipeline, and notes it unless the pipeline was closed
-// meanwhile.
+// identify computes the fingerprint of a model's pipeline, and stores it unless the pipeline was
+// closed meanwhile.
 func (e *Engine) identify(m *model, p text.Pipeline) {
 	fingerprint, err := p.Fingerprint(context.Background())
 	if err != nil {
@@ -387,14 +389,14 @@ func (e *Engine) identify(m *model, p text.Pipeline) {
 	}
 }
 
-// fingerprint is that of an open model, "" until it is known.
+// fingerprint returns the fingerprint of an open model, "" until it is known.
 func (e *Engine) fingerprint(m *model) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return m.fingerprint
 }
 
-// adapters returns the names of those that requests may ask for.
+// adapters returns the names of adapters that requests may use.
 func (m *model) adapters() (names []string) {
 	for _, a := range m.Options.Model.Adapters {
 		if a.Name != "" {
@@ -426,27 +428,27 @@ func (e *Engine) release(m *model) {
 	}
 }
 
-// Memory is how the models share what the process may use, in bytes.
+// Memory says how the models share the memory of the process, in bytes.
 type Memory struct {
-	Limit   int64 // that the process may use; 0: not known
+	Limit   int64 // memory of the process; 0: not known
 	Limited bool  // by a cgroup
-	Weights int64 // of all models, or as many as are open at a time
-	Working int64 // about what computing takes
-	Cache   int64 // the most for keys and values of all models that generate; 0: no limit
-	Sound   int64 // the most for the samples of one request's sound; 0: no transcriber, or no limit
+	Weights int64 // of all models, or of those that may be open at a time
+	Working int64 // estimate for computing
+	Cache   int64 // limit for keys and values of all models that generate; 0: no limit
+	Sound   int64 // limit for the samples of one request's sound; 0: no transcriber, or no limit
 }
 
-// soundTimes is how many times its samples a sound takes at most: as its parts while these are
-// joined, and as a spectrogram.
+// soundTimes is the largest memory of a sound as a multiple of its samples: its parts while these
+// are joined, and a spectrogram.
 const soundTimes = 3
 
-// shareMemory gives models that generate, except for those whose options say how much they may
-// have, equal parts of the memory that weights and activations of all models leave. open is the
-// most bytes of weights at a time, 0 for no limit. It returns an error that matches fault.ErrMemory
-// if these do not fit.
+// shareMemory divides the memory that weights and activations of all models leave equally among the
+// models that generate, except those whose options state their part. open is the largest number of
+// bytes of weights at a time, 0 for no limit. The error matches fault.ErrMemory if weights and
+// activations do not fit.
 func shareMemory(all []*model, open int64) (s Memory, err error) {
 	s.Limit, s.Limited = replica.Memory()
-	var loading, most, least, given int64 // what opening takes in addition, the most of one model, a page of each, what options say
+	var loading, most, least, given int64 // additional memory for opening, largest activations of one model, minimum of keys and values, memory that options state
 	var sharing []*model
 	for _, m := range all {
 		f := m.footprint
@@ -480,7 +482,7 @@ func shareMemory(all []*model, open int64) (s Memory, err error) {
 	if s.Working+least > room {
 		s.Working = most // not all models compute at a time
 	}
-	if slices.ContainsFunc(all, func(m *model) bool { return m.Kind == text.KindTranscriber }) { // half of what is left
+	if slices.ContainsFunc(all, func(m *model) bool { return m.Kind == text.KindTranscriber }) { // half of the rest is for sound
 		s.Sound = max(1, min(s.Limit/4, (room-s.Working-least)/(2*soundTimes)))
 		s.Working += soundTimes * s.Sound
 	}
@@ -498,5 +500,5 @@ func shareMemory(all []*model, open int64) (s Memory, err error) {
 	return s, nil
 }
 
-// leastTokens is how many tokens there has to be room for in each model that generates.
+// leastTokens is the number of tokens whose keys and values must fit for each model that generates.
 const leastTokens = 128

@@ -1,4 +1,4 @@
-// Which prompt goes before texts.
+// This file chooses the prompt before texts.
 
 package engine
 
@@ -9,24 +9,24 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Asked is how a request asks for a prompt: by its name, or by a word that other servers have for
-// what the texts are.
+// Asked has the fields with which a request selects a prompt: its name, or a word of other servers'
+// protocols for the role of the texts.
 type Asked struct {
 	Prompt    string `json:"prompt_name"`
 	InputType string `json:"input_type"` // Cohere's, Voyage's and NVIDIA's
 	Task      string `json:"task"`       // Jina's
 }
 
-// sides are the words for the two sides of a search, the name that the prompt has in package text
-// first, and roles those for other uses.
+// queryWords and documentWords are words for the two sides of a search. The first of each is the
+// prompt's name in package text. otherWords are words for other uses.
 var (
 	queryWords    = []string{"query", "search_query", "retrieval.query", "retrieval_query"}
 	documentWords = []string{"document", "search_document", "passage", "retrieval.passage", "retrieval.document", "retrieval_passage", "retrieval_document"}
 	otherWords    = []string{"classification", "clustering", "text-matching", "separation", "semantic_similarity", "sts"}
 )
 
-// prompt returns the name of the prompt that a request asks for, "" for the model's default. A
-// request that does not ask for any of the model's prompts gets a warning.
+// prompt returns the name of the prompt that a request selects, or "" for the model's default. If
+// the model has prompts and the request selects none, it adds a warning.
 func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
 	field, word := "input_type", a.InputType
 	if word == "" {
@@ -41,13 +41,13 @@ func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
 		return ofWord(p, field, word)
 	}
 	if names := given(p); len(names) > 0 && ofName(p, "") == "" {
-		r.Warn("the model has prompts for texts (%s), and the request asks for none: prompt_name or input_type would", strings.Join(names, ", "))
+		r.Warn("the model has prompts for texts (%s), and the request selects none: use prompt_name or input_type", strings.Join(names, ", "))
 	}
 	return "", nil
 }
 
-// ofWord returns the name of the model's prompt for what a word says of texts. A model without
-// prompts takes all of them alike.
+// ofWord returns the name of the model's prompt for a word. A model without prompts accepts every
+// known word.
 func ofWord(p *text.Embedder, field, word string) (string, error) {
 	names, lower := p.Prompts(), strings.ToLower(word)
 	for _, name := range names {
@@ -64,7 +64,7 @@ func ofWord(p *text.Embedder, field, word string) (string, error) {
 				return w, nil
 			}
 		}
-		return words[0], nil // none, with the length of that side
+		return words[0], nil // no prompt, but the length limit of that side
 	}
 	if !slices.Contains(otherWords, lower) {
 		return "", Errorf(Invalid, "%s %.50q, want the name of a prompt of the model, which has %q, or one of %q", field, word, names, slices.Concat(queryWords, documentWords, otherWords)).At(field)
@@ -84,7 +84,7 @@ func given(p *text.Embedder) []string {
 func ofName(p *text.Embedder, name string) string {
 	prompt, err := p.Prompt(name)
 	if err != nil {
-		return "" // there is none of that name
+		return "" // there is no prompt of that name
 	}
 	return prompt
 }

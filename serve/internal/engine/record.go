@@ -1,4 +1,4 @@
-// Records of requests, for logs, metrics and traces.
+// This file has records of requests, for logs, metrics and traces.
 
 package engine
 
@@ -11,50 +11,52 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Record describes one request. It is complete when Observer.End gets it.
+// Record describes one request. It is complete when Observer.End receives it.
 type Record struct {
 	ID       string // the request's
 	Method   string
-	Route    string // the pattern of the route; "" for none
+	Route    string // the pattern of the route; "" without a route
 	Protocol string
 	Began    time.Time
 
-	Model string // its name, whatever alias was asked for
+	Model string // its name, not the requested alias
 	Kind  text.Kind
-	// Fingerprint is the model's, "" until it is known.
+	// Fingerprint is the model's fingerprint, "" until it is known.
 	Fingerprint string
-	// Texts were given, of which Cut were too long and cut, and Split too long and split; Tokens
-	// were computed, and Generated chosen. Shared are those of Tokens that a prompt before had.
+	// Texts is the number of texts, of which Cut were too long and cut, and Split too long and
+	// split. Tokens is the number of their tokens, of which Shared were reused from an earlier
+	// prompt. Generated is the number of generated tokens.
 	Texts, Cut, Split, Tokens, Generated, Shared int
-	Load                                         time.Duration // until the model was there
-	Started                                      time.Time     // when the model was there
-	Compute                                      time.Duration // from then to the last result, with the wait for the batches of other calls
-	Wait                                         time.Duration // of Compute, until the first batch with the request's texts; of texts that are generated 0
-	First                                        time.Duration // until the first piece of a text that is generated
+	Load                                         time.Duration // until the model was open
+	Started                                      time.Time     // when the model was open
+	Compute                                      time.Duration // from Started to the last result, including the wait for batches of other calls
+	Wait                                         time.Duration // part of Compute until the first batch with the request's texts; 0 for generated texts
+	First                                        time.Duration // from Started to the first piece of a generated text
 
-	Warnings []string // what of a request was not done as it asks, though it is answered; for the client too
+	Warnings []string // deviations from the request that did not prevent the answer; also sent to the client
 
 	Status  int
 	Bytes   int64  // of the answer
-	Failure *Error // why the answer is an error
+	Failure *Error // the error that was answered, or nil
 	Total   time.Duration
 }
 
-// Observer sees requests begin and end, on the goroutines that answer them.
+// Observer is notified when requests begin and end, on the goroutines that answer them.
 type Observer interface {
-	// Begin may add to the request's context. All work for the request has that context.
+	// Begin returns the context for all work for the request: the request's own, or one derived
+	// from it.
 	Begin(r *http.Request, rec *Record) context.Context
 	End(ctx context.Context, r *Record)
 }
 
 type recordKey struct{}
 
-// WithRecord returns a context in which the engine's operations note what they do.
+// WithRecord returns a context with a record, which the engine's operations fill.
 func WithRecord(ctx context.Context, r *Record) context.Context {
 	return context.WithValue(ctx, recordKey{}, r)
 }
 
-// RecordOf returns the record of a context, or one that nobody reads.
+// RecordOf returns the record of a context, or an unused one.
 func RecordOf(ctx context.Context) *Record {
 	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
 		return r
@@ -62,7 +64,7 @@ func RecordOf(ctx context.Context) *Record {
 	return new(Record)
 }
 
-// start notes that the model is there, the first time, and what time it is.
+// start sets Started when it is called first, and returns the current time.
 func (r *Record) start() time.Time {
 	now := time.Now()
 	if r.Started.IsZero() {
@@ -71,8 +73,8 @@ func (r *Record) start() time.Time {
 	return now
 }
 
-// Warn adds a warning, which is not an error, to a header of the answer and to the log. The client
-// does not get it if the answer has already begun.
+// Warn adds a warning to a header of the answer and to the log. The client does not receive it if
+// the answer has already begun.
 func (r *Record) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }

@@ -1,4 +1,4 @@
-// Tokens of texts, and texts of tokens.
+// This file gives access to tokenizers and prompts of models.
 
 package engine
 
@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Tokenizer returns the tokenizer of a model, "" for the first that has one. It needs the model no
-// longer.
+// Tokenizer returns the tokenizer of a model; "" is the first model of a kind with tokens. The
+// tokenizer can be used after the model is closed.
 func (e *Engine) Tokenizer(ctx context.Context, model string) (*tokenizer.Tokenizer, error) {
 	if model == "" {
 		model, _ = e.Default(slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool {
@@ -36,7 +36,8 @@ func (e *Engine) Tokenizer(ctx context.Context, model string) (*tokenizer.Tokeni
 	return t, nil
 }
 
-// Prompt returns the text of a prompt that a model goes by, "" for the first embedder.
+// Prompt returns the text of a model's prompt. model is the name of a model; "" is the first
+// embedder.
 func (e *Engine) Prompt(ctx context.Context, model, name string) (string, error) {
 	p, release, err := use[*text.Embedder](ctx, e, model, text.KindEmbedder)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Models that are opened and closed on request.
+// This file opens and closes models on request.
 
 package engine
 
@@ -18,8 +18,8 @@ func (e *Engine) Load(ctx context.Context, name string) error {
 	return nil
 }
 
-// Unload closes a model if it is open and nobody uses it, and reports whether it is closed. It
-// opens again when it is asked for.
+// Unload closes a model if it is open and unused, and reports whether it is closed. The next
+// request opens it again.
 func (e *Engine) Unload(ctx context.Context, name string) (closed bool, err error) {
 	m, err := e.find(ctx, name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *Engine) Unload(ctx context.Context, name string) (closed bool, err erro
 	return m.pipeline == nil, nil
 }
 
-// find returns the model of a name, which the record gets.
+// find returns the model with a name, and sets the model of the record.
 func (e *Engine) find(ctx context.Context, name string) (*model, error) {
 	m, ok := e.names[name]
 	if !ok {

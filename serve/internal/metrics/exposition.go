@@ -1,4 +1,4 @@
-// Counters, gauges and histograms, and the text format in which Prometheus reads them:
+// This file has counters, gauges and histograms, and writes them in Prometheus's text format:
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 
 package metrics
@@ -13,35 +13,35 @@ import (
 	"sync"
 )
 
-// contentType is that of the text format, which all readers take.
+// contentType is the content type of the text format, which all readers accept.
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// A family is the samples of one name.
+// A family has the samples of one name.
 type family struct {
 	name, help, kind string
 	labels           []string // sorted
 
 	lock   sync.Mutex
-	bounds []float64          // of a histogram
-	series map[string]*series // by their values of labels
+	bounds []float64          // upper bounds of buckets, of a histogram
+	series map[string]*series // by the values of their labels
 	read   func(add func(value float64, values ...string))
 }
 
-// A series is what one set of labels has.
+// A series has the values for one set of labels.
 type series struct {
 	values  []string // of labels
-	sum     float64  // or the value
-	count   uint64   // of a histogram, as below
-	buckets []uint64 // of the values up to each bound and beyond the one before
+	sum     float64  // the value, or the sum of a histogram
+	count   uint64   // of a histogram, like buckets
+	buckets []uint64 // numbers of values up to each bound and above the previous one
 }
 
-// A registry has all families.
+// A registry has all families of metrics.
 type registry struct {
 	lock     sync.Mutex
 	families []*family
 }
 
-// add adds a family. No other one has its name.
+// add adds a family, whose name must be unique.
 func (r *registry) add(f *family) *family {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -67,7 +67,7 @@ func (f *family) of(values ...string) *series {
 	for i, v := range values {
 		values[i] = strings.ToValidUTF8(v, "\uFFFD")
 	}
-	key := strings.Join(values, "\xff") // not in UTF-8
+	key := strings.Join(values, "\xff") // does not occur in UTF-8
 	s := f.series[key]
 	if s == nil {
 		s = &series{values: values, buckets: make([]uint64, len(f.bounds))}
@@ -171,7 +171,7 @@ var escapeHelp, escapeValue = strings.NewReplacer(`\`, `\\`, "\n", `\n`), string
 
 func appendNumber(to []byte, x float64) []byte { return append(append(to, number(x)...), '\n') }
 
-// number spells a number: infinities have a sign.
+// number formats a number. Infinities have a sign.
 func number(x float64) string {
 	if math.IsInf(x, 1) {
 		return "+Inf"

@@ -1,6 +1,6 @@
-// Package metrics is what Prometheus reads of a server, by names that dashboards have: those of
-// text-embeddings-inference (te_), of llama.cpp's server (llamacpp:) and the server's own
-// (avoformer_).
+// Package metrics has the metrics of a server for Prometheus. Their names are those of
+// text-embeddings-inference (te_) and of llama.cpp's server (llamacpp:), which dashboards use, and
+// the server's own (avoformer_).
 package metrics
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Metrics observes requests, each once it has ended.
+// Metrics counts requests when they end.
 type Metrics struct {
 	registry registry
 
@@ -32,15 +32,15 @@ type Metrics struct {
 	firstTokenDuration *family
 }
 
-// The bounds of histograms: usual ones, which rules can name, such as the share of requests within
-// 0.1 seconds.
+// The bounds of histograms are common values, for rules such as the share of requests within 0.1
+// seconds.
 var (
 	seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 	texts   = []float64{1, 4, 16, 64, 256, 1024}
 	tokens  = []float64{1, 8, 32, 128, 512, 2048, 8192, 32768, 131072}
 )
 
-// New is metrics of requests and batches.
+// New returns metrics of requests and batches.
 func New() *Metrics {
 	m := &Metrics{}
 	counter := func(name, help string, labels ...string) *family {
@@ -78,7 +78,7 @@ func (m *Metrics) Batch(windows, tokens int) {
 	m.nextTokens.Observe(float64(tokens))
 }
 
-// Watch adds an engine, which is asked for what it does whenever somebody reads the metrics.
+// Watch adds metrics of an engine. Each read of the metrics calls its Stats.
 func (m *Metrics) Watch(e *engine.Engine) {
 	m.watchReplicas(e.Models)
 	for _, g := range []struct {
@@ -107,7 +107,7 @@ func (m *Metrics) Watch(e *engine.Engine) {
 	}
 }
 
-// Begin is what an observer has to have.
+// Begin implements engine.Observer.
 func (m *Metrics) Begin(r *http.Request, _ *engine.Record) context.Context { return r.Context() }
 
 // End counts a request.
@@ -155,7 +155,7 @@ func (m *Metrics) End(_ context.Context, r *engine.Record) {
 	}
 }
 
-// failure returns an error by text-embeddings-inference's words.
+// failure returns text-embeddings-inference's name for an error.
 func failure(e *engine.Error) string {
 	for _, x := range []struct {
 		kind engine.Kind

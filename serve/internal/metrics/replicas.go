@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// watchReplicas adds what replicas of open models do, by model and number of the replica.
+// watchReplicas adds metrics of the replicas of open models, by model and number of the replica.
 func (m *Metrics) watchReplicas(models func() []engine.ModelInfo) {
 	for _, x := range []struct {
 		name, help, kind string

@@ -1,4 +1,4 @@
-// GET /metrics.
+// This file has the route GET /metrics.
 
 package metrics
 
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// Routes are what reads the metrics. Errors are written by fail.
+// Routes returns the route for the metrics. fail writes errors.
 func (m *Metrics) Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
 	return []wire.Route{{Method: "GET", Pattern: "/metrics", Protocol: "metrics", Summary: "What Prometheus reads", Open: true, Handle: m.write, Error: fail}}
 }

@@ -1,4 +1,4 @@
-// POST /api/embed and /api/embeddings.
+// This file has the routes POST /api/embed and /api/embeddings.
 
 package ollama
 
@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// embedRequest asks for the vectors of texts.
+// embedRequest is a request for the vectors of texts.
 type embedRequest struct {
 	Model      string      `json:"model"`
 	Input      wire.Inputs `json:"input"`
@@ -78,7 +78,7 @@ func (p protocol) embed(c *wire.Call) error {
 	return c.Write(http.StatusOK, "application/json", append(out, tail[1:]...))
 }
 
-// embeddingsRequest asks for the vector of a text.
+// embeddingsRequest is a request for the vector of a text.
 type embeddingsRequest struct {
 	Model     string    `json:"model"`
 	Prompt    string    `json:"prompt"`
@@ -90,7 +90,7 @@ type embeddingsRequest struct {
 // Neutral returns the fields that change no vector.
 func (*embeddingsRequest) Neutral() wire.Neutral { return neutral }
 
-// context warns of a num_ctx at which texts are not cut, since their limit is the model's.
+// context adds a warning about num_ctx, which has no effect: the limit of texts is the model's.
 func (p protocol) context(c *wire.Call, model string, o *options) error {
 	if _, err := o.sampling(); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (p protocol) context(c *wire.Call, model string, o *options) error {
 	return nil
 }
 
-// embeddings answers POST /api/embeddings, which older clients ask: one text, and its vector as the
-// model makes it.
+// embeddings answers POST /api/embeddings of older clients: one text, and its vector as the model
+// computes it.
 func (p protocol) embeddings(c *wire.Call) error {
 	var in embeddingsRequest
 	if err := c.ReadJSON(&in); err != nil {

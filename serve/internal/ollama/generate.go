@@ -1,4 +1,4 @@
-// POST /api/chat and /api/generate.
+// This file has the routes POST /api/chat and /api/generate.
 
 package ollama
 
@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// common is the fields that both kinds of requests have.
+// common has the fields of both kinds of requests.
 type common struct {
 	Model     string          `json:"model"`
 	Stream    *bool           `json:"stream"` // nil: true
@@ -44,10 +44,10 @@ type generateRequest struct {
 	Raw    bool     `json:"raw"`
 }
 
-// Neutral returns the fields that change no answer.
+// Neutral returns the fields that have no effect on answers.
 func (*common) Neutral() wire.Neutral { return neutral }
 
-// chatMessage is a message as Ollama has it.
+// chatMessage is a message in Ollama's form.
 type chatMessage struct {
 	Role     string     `json:"role"`
 	Content  string     `json:"content"`
@@ -211,7 +211,7 @@ func jobsOf(g *engine.Generator, q *chat.Conversation, s *chat.Sampling, raw *st
 	return []chat.Job{j}, nil
 }
 
-// replier makes replies of events.
+// replier converts events to replies.
 type replier struct {
 	model    string
 	messages bool
@@ -219,7 +219,7 @@ type replier struct {
 	began    time.Time
 }
 
-// reply is what an event brings; some is false for one that brings nothing.
+// reply returns the reply for an event; some is false if the event needs no reply.
 func (w *replier) reply(e chat.Event) (r reply, some bool) {
 	var a answer.Answer
 	for _, part := range e.Parts {
@@ -284,8 +284,8 @@ func (w *replier) whole(c *wire.Call, events func(yield func(chat.Event, error) 
 	return c.WriteJSON(http.StatusOK, last)
 }
 
-// streamed answers piece by piece. An error before the first has its status; one after it is a
-// line.
+// streamed sends the answer in pieces. An error before the first piece has its own status; a later
+// error is sent as a line.
 func (w *replier) streamed(c *wire.Call, events func(yield func(chat.Event, error) bool)) error {
 	w.began = time.Now()
 	next := func(s *wire.Stream, e chat.Event) error {

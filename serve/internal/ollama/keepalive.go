@@ -1,4 +1,4 @@
-// keep_alive, and requests that have nothing else.
+// This file handles keep_alive, and requests without a prompt.
 
 package ollama
 
@@ -12,9 +12,9 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// keepAlive is how long a model should stay open after a request: a duration such as "5m", or
-// seconds. The server's own limits decide when a model closes. keepAlive has an effect only in a
-// request without a prompt, where 0 closes the model.
+// keepAlive is the time for which a model should stay open after a request: a duration such as
+// "5m", or seconds. The server's own limits decide when a model closes. keepAlive has an effect
+// only in a request without a prompt, where 0 closes the model.
 type keepAlive struct{ close bool }
 
 // UnmarshalJSON reads both forms.

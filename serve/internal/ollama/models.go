@@ -1,4 +1,5 @@
-// GET /api/tags, /api/ps and POST /api/show, /api/pull: the models that are served.
+// This file has the routes about served models: GET /api/tags, /api/ps and POST /api/show,
+// /api/pull.
 
 package ollama
 
@@ -52,8 +53,8 @@ func (p protocol) tags(c *wire.Call) error {
 	return c.WriteJSON(http.StatusOK, map[string]any{"models": list})
 }
 
-// ps answers GET /api/ps: the models that are open. When one closes is not known, which Ollama
-// writes as a time in the far future.
+// ps answers GET /api/ps with the open models. The time at which a model will close is unknown, so
+// it is in the far future, as in Ollama's answers.
 func (p protocol) ps(c *wire.Call) error {
 	list := []entry{}
 	for _, m := range p.engine.Models() {
@@ -124,7 +125,7 @@ func (p protocol) show(c *wire.Call) error {
 	return c.WriteJSON(http.StatusOK, map[string]any{"modified_at": m.Added, "details": entryOf(m).Details, "model_info": info, "capabilities": capabilities})
 }
 
-// pullRequest names a model that a client wants to be there.
+// pullRequest names a model that the server should download.
 type pullRequest struct {
 	Model    string `json:"model"`
 	Name     string `json:"name"` // of older clients

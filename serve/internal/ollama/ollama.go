@@ -1,5 +1,5 @@
-// Package ollama is Ollama's protocol: what its clients ask, and the answers and errors that they
-// expect.
+// Package ollama implements Ollama's protocol: the requests of its clients, and the answers and
+// errors that they expect.
 package ollama
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type protocol struct{ engine *engine.Engine }
 
-// Routes are what the protocol answers.
+// Routes returns the routes of the protocol.
 func Routes(e *engine.Engine) []wire.Route {
 	p := protocol{e}
 	route := func(method, pattern, summary string, handle func(c *wire.Call) error) wire.Route {
@@ -36,7 +36,7 @@ func Routes(e *engine.Engine) []wire.Route {
 func Error(w http.ResponseWriter, e *engine.Error) {
 	data, err := json.Marshal(failure{e.Message})
 	if err != nil {
-		panic(err) // strings always become JSON
+		panic(err) // impossible: strings can always be JSON
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Kind.Status())
@@ -47,7 +47,7 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-// named returns the model of a name, which may end with Ollama's tag for the current version.
+// named returns the model with a name. The name may end with Ollama's tag for the current version.
 func (p protocol) named(model string) (string, error) {
 	if model == "" {
 		return "", engine.Errorf(engine.Invalid, "model is missing").At("model")

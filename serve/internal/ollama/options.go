@@ -1,4 +1,4 @@
-// The options and the format of requests.
+// This file has the options and the format of requests.
 
 package ollama
 
@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// options is how a text is generated.
+// options has the options for generating a text.
 type options struct {
 	chat.Choice
 	Predict *int       `json:"num_predict"` // -1 and -2: to the end of the context
@@ -29,7 +29,7 @@ var neutral = wire.Neutral{
 	"options.repeat_last_n": {"-1"}, "logprobs": {"false"}, "top_logprobs": {"0"}, "truncate": {"true", "false"}, "shift": {"true", "false"},
 }
 
-// sampling is how tokens are chosen.
+// sampling returns the options for choosing tokens.
 func (o *options) sampling() (s chat.Sampling, err error) {
 	if o.Repeat != nil && !(*o.Repeat > 0) {
 		return s, engine.Errorf(engine.Invalid, "repeat_penalty %g, want more than 0", *o.Repeat).At("options")
@@ -48,7 +48,8 @@ func (o *options) sampling() (s chat.Sampling, err error) {
 	return s, nil
 }
 
-// format is what the answer has to follow: "json" or a JSON schema; nil for any text.
+// format returns the format that the answer must follow, from "json" or a JSON schema; nil for any
+// text.
 func format(raw json.RawMessage) (*chat.Format, error) {
 	switch {
 	case wire.IsNull(raw) || string(raw) == `""`:
@@ -65,8 +66,7 @@ func format(raw json.RawMessage) (*chat.Format, error) {
 	return f, nil
 }
 
-// think is what the template is told of a model that thinks before it answers: true, false, or how
-// much.
+// think returns the template's variables for reasoning: true, false, or an effort.
 func think(raw json.RawMessage) (map[string]any, error) {
 	switch string(raw) {
 	case "", "null":
@@ -79,7 +79,7 @@ func think(raw json.RawMessage) (map[string]any, error) {
 	return nil, engine.Errorf(engine.Invalid, "think %.50s, want true, false, low, medium or high", raw).At("think")
 }
 
-// bound ends a text where num_ctx does, if that is less than the model's context.
+// bound limits a text to num_ctx, if that is less than the model's context.
 func (o *options) bound(g *engine.Generator, j *chat.Job) error {
 	if o.Context == nil {
 		return nil

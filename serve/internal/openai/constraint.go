@@ -1,4 +1,4 @@
-// The format that an answer must follow, from the fields of several servers.
+// This file reads the format that an answer must follow, from the fields of several servers.
 
 package openai
 
@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// constraint is what an answer has to follow, in one of these fields: OpenAI's, llama.cpp's,
-// vLLM's.
+// constraint has the fields with which a request states the format of an answer: OpenAI's,
+// llama.cpp's, vLLM's. Only one may be set.
 type constraint struct {
 	Format *responseFormat `json:"response_format"`
 
@@ -33,9 +33,9 @@ type responseFormat struct {
 	Value  json.RawMessage `json:"value"` // text-generation-inference's, of the types json and regex, and of json_object
 	Schema *struct {
 		Schema      json.RawMessage `json:"schema"`
-		Name        string          `json:"name"` // says nothing about the answer, nor does the description
+		Name        string          `json:"name"` // has no effect on the answer; nor has the description
 		Description string          `json:"description"`
-		Strict      *bool           `json:"strict"` // a keyword that cannot be held while generating is an error
+		Strict      *bool           `json:"strict"` // a keyword that generation cannot enforce is an error
 	} `json:"json_schema"`
 }
 
@@ -48,8 +48,8 @@ type structured struct {
 	Grammar string          `json:"grammar"`
 }
 
-// format returns the format that the answer must follow, nil for any text, and the field that asks
-// for it.
+// format returns the format that the answer must follow, nil for any text, and the name of the
+// field that states it.
 func (in *constraint) format() (f *chat.Format, field string, err error) {
 	type source struct {
 		field string
@@ -127,7 +127,7 @@ func oneOf(texts []string) (*grammar.Grammar, error) {
 	return grammar.Regexp("(" + strings.Join(quoted, "|") + ")")
 }
 
-// format is what the answer has to follow.
+// format returns the format that the answer must follow.
 func (f *responseFormat) format() (*chat.Format, error) {
 	valued := !wire.IsNull(f.Value)
 	switch {

@@ -1,4 +1,4 @@
-// Routes, and POST /v1/embeddings.
+// This file has the routes, and POST /v1/embeddings.
 
 package openai
 
@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Options says what differs from server to server.
+// Options has the settings that differ between servers.
 type Options struct {
 	// TokenIDs lets clients send token ids, which must be those of the model's own vocabulary.
 	TokenIDs bool
@@ -22,7 +22,7 @@ type protocol struct {
 	options Options
 }
 
-// Routes are what the protocol answers.
+// Routes returns the routes of the protocol.
 func Routes(e *engine.Engine, o Options) []wire.Route {
 	p := protocol{e, o}
 	route := func(method, pattern, summary string, handle func(c *wire.Call) error) wire.Route {
@@ -43,7 +43,7 @@ func Routes(e *engine.Engine, o Options) []wire.Route {
 const tokensRefused = "%s is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
 	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. To accept the model's own token ids, start the server with -token-ids."
 
-// embeddingsRequest asks for the vectors of texts.
+// embeddingsRequest is a request for the vectors of texts.
 type embeddingsRequest struct {
 	Model      string      `json:"model"`
 	Input      wire.Inputs `json:"input"`
@@ -58,7 +58,7 @@ type embeddingsRequest struct {
 	Truncate     *truncation `json:"truncate"`
 }
 
-// Neutral returns the fields that change no answer, of OpenAI, of vLLM and of Jina.
+// Neutral returns fields of OpenAI, vLLM and Jina that have no effect on answers.
 func (*embeddingsRequest) Neutral() wire.Neutral {
 	return wire.Neutral{
 		"user": nil, "request_id": nil, "priority": nil, "add_special_tokens": {"true"}, "truncate_prompt_tokens": {"-1"},
@@ -67,10 +67,10 @@ func (*embeddingsRequest) Neutral() wire.Neutral {
 	}
 }
 
-// truncation is how texts that are too long are taken: whether they are cut, or as Cohere has it.
+// truncation says how long texts are truncated: true or false, or one of Cohere's words.
 type truncation struct{ text.InputOptions }
 
-// UnmarshalJSON reads both.
+// UnmarshalJSON reads both forms.
 func (t *truncation) UnmarshalJSON(data []byte) error {
 	switch string(data) {
 	case "true", `"END"`:
@@ -85,7 +85,7 @@ func (t *truncation) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// elements returns how vectors are written.
+// elements returns the type and the encoding of vectors' elements.
 func (in *embeddingsRequest) elements() (e wire.Elements, asBase64 bool, err error) {
 	asBase64 = in.Format == "base64"
 	switch {
@@ -101,7 +101,7 @@ func (in *embeddingsRequest) elements() (e wire.Elements, asBase64 bool, err err
 	return e, asBase64, err
 }
 
-// options are how vectors are made.
+// options returns the options for computing vectors.
 func (in *embeddingsRequest) options(ids bool) (o text.EmbedOptions, err error) {
 	switch {
 	case in.Format != "" && in.Format != "float" && in.Format != "base64":
@@ -118,7 +118,7 @@ func (in *embeddingsRequest) options(ids bool) (o text.EmbedOptions, err error) 
 	if in.Truncate != nil {
 		o.InputOptions = in.Truncate.InputOptions
 	}
-	o.Scale = text.ScaleUnit // as OpenAI documents its vectors: clients take products for cosines
+	o.Scale = text.ScaleUnit // as OpenAI documents its vectors; clients use products as cosines
 	if !flag(in.Normalize, true) || !flag(in.Normalized, true) {
 		o.Scale = text.ScaleRaw
 	}
@@ -158,7 +158,8 @@ func (p protocol) embeddings(c *wire.Call) error {
 	return c.Write(http.StatusOK, "application/json", out)
 }
 
-// appendEmbeddings appends the answer: written by hand, since it is numbers except for a few bytes.
+// appendEmbeddings appends the answer. It does not use encoding/json, since nearly all of the
+// answer is numbers.
 func appendEmbeddings(dst []byte, model string, vectors [][]float32, elements wire.Elements, asBase64 bool, usage engine.Usage) ([]byte, error) {
 	if len(vectors) > 0 {
 		dst = make([]byte, 0, 200+len(vectors)*(60+13*len(vectors[0])))

@@ -1,5 +1,5 @@
-// Package openai is OpenAI's protocol: what its clients ask, and the answers and errors that they
-// expect.
+// Package openai implements OpenAI's protocol: the requests of its clients, and the answers and
+// errors that they expect.
 package openai
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// body is the error as OpenAI's clients read it.
+// body is an error in OpenAI's form.
 type body struct {
 	Error struct {
 		Message string  `json:"message"`
@@ -23,7 +23,7 @@ type body struct {
 func Error(w http.ResponseWriter, e *engine.Error) {
 	data, err := ErrorJSON(e)
 	if err != nil {
-		panic(err) // strings always become JSON
+		panic(err) // impossible: strings can always be JSON
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Kind.Status())

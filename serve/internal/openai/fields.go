@@ -1,5 +1,5 @@
-// The fields that requests for chats and for completions share: OpenAI's fields, and those that
-// local servers have added.
+// This file has the fields that requests for chats and for completions share: OpenAI's fields, and
+// additional ones of local servers.
 
 package openai
 
@@ -13,10 +13,10 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// most bounds n, as OpenAI does.
+// most is the largest n, as in OpenAI's protocol.
 const most = 128
 
-// common is the fields of both kinds of requests that do something.
+// common has the fields of both kinds of requests that have an effect.
 type common struct {
 	Model         string `json:"model"`
 	Stream        bool   `json:"stream"`
@@ -33,12 +33,12 @@ type common struct {
 	Repetition *float64 `json:"repetition_penalty"`
 	Repeat     *float64 `json:"repeat_penalty"` // llama.cpp's name of the one above
 	RepeatLast *int     `json:"repeat_last_n"`
-	Predict    *int     `json:"n_predict"` // llama.cpp's name of max_tokens; -1: as many as there is room for
+	Predict    *int     `json:"n_predict"` // llama.cpp's name of max_tokens; -1: up to the limit of the context
 	constraint
 }
 
-// neutral returns the fields of both kinds of requests that change no answer, of OpenAI, of vLLM
-// and of llama.cpp.
+// neutral returns fields of OpenAI, vLLM and llama.cpp in both kinds of requests that have no
+// effect on answers.
 func neutral(further wire.Neutral) wire.Neutral {
 	out := wire.Neutral{
 		"user": nil, "metadata": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil, "safety_identifier": nil, "prediction": nil,
@@ -61,7 +61,7 @@ func neutral(further wire.Neutral) wire.Neutral {
 	return out
 }
 
-// sampling is how tokens are chosen, except for log probabilities.
+// sampling returns the options for choosing tokens, except log probabilities.
 func (in *common) sampling() (s chat.Sampling, err error) {
 	for _, x := range []struct {
 		name        string
@@ -106,13 +106,13 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 	return s, err
 }
 
-// endless reports whether the request asks for as many tokens as there is room for.
+// endless reports whether the request asks for tokens up to the limit of the context.
 func (in *common) endless() bool {
 	return in.Predict != nil && *in.Predict == -1 || in.MaxTokens != nil && *in.MaxTokens == -1
 }
 
-// following returns the format that the answer must follow, nil for any text, and the field that
-// asks for it.
+// following returns the format that the answer must follow, nil for any text, and the name of the
+// field that states it.
 func (in *common) following() (f *chat.Format, field string, err error) {
 	if f, field, err = in.constraint.format(); err == nil && f != nil {
 		err = in.free(field)
@@ -120,7 +120,7 @@ func (in *common) following() (f *chat.Format, field string, err error) {
 	return f, field, err
 }
 
-// free refuses fields for the end of a text that another field determines.
+// free returns an error for fields about the end of a text that another field already determines.
 func (in *common) free(field string) error {
 	if name := in.Ends.Given(); name != "" {
 		return engine.Errorf(engine.Invalid, "%s and %s together are not supported here: the format says where the text ends", name, field).At(name)
@@ -128,7 +128,7 @@ func (in *common) free(field string) error {
 	return nil
 }
 
-// bias has the numbers that are added to the logits of tokens.
+// bias returns the numbers to add to the logits of tokens.
 func (in *common) bias() (map[int]float64, error) {
 	out := make(map[int]float64, len(in.LogitBias))
 	for name, b := range in.LogitBias {
@@ -150,7 +150,7 @@ func (in *common) count() int {
 
 func (in *common) usageAsked() bool { return in.StreamOptions != nil && in.StreamOptions.Usage }
 
-// flag returns a field that is true, false or left out.
+// flag returns the value of a field that is true, false or absent.
 func flag(x *bool, without bool) bool {
 	if x == nil {
 		return without
@@ -158,7 +158,7 @@ func flag(x *bool, without bool) bool {
 	return *x
 }
 
-// text is the string that a field is, if it is one.
+// text returns the value of a field if it is a string.
 func textOf(raw json.RawMessage) (s string, ok bool) {
 	return s, len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 }

@@ -1,4 +1,4 @@
-// The parts that answers to requests for chats and for completions share.
+// This file has the parts that answers to chats and completions share.
 
 package openai
 
@@ -15,18 +15,18 @@ import (
 	"github.com/avoformer/avoformer/text/answer"
 )
 
-// generator returns the one that a request names.
+// generator returns the generator that a request names.
 func (p protocol) generator(ctx context.Context, model string) (*engine.Generator, error) {
 	return chat.Generator(ctx, p.engine, model)
 }
 
-// head is what each answer and each chunk of it begins with.
+// head has the first fields of each answer and each chunk.
 type head struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	Model   string `json:"model"`
-	// Fingerprint is left out until it is known.
+	// Fingerprint is omitted until it is known.
 	Fingerprint string `json:"system_fingerprint,omitempty"`
 }
 
@@ -34,7 +34,7 @@ func newHead(prefix, object, model, fingerprint string) head {
 	return head{prefix + strings.ToLower(rand.Text()), object, time.Now().Unix(), model, fingerprint}
 }
 
-// usage is numbers of tokens as OpenAI counts them.
+// usage has numbers of tokens, counted as OpenAI does.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -44,7 +44,7 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// add counts a text, and its prompt if it is the first of that.
+// add counts a text, and its prompt if the text is the first one of the prompt.
 func (u *usage) add(t answer.Usage, first bool) {
 	if first {
 		u.Prompt += t.Prompt
@@ -54,7 +54,7 @@ func (u *usage) add(t answer.Usage, first bool) {
 	u.Total = u.Prompt + u.Completion
 }
 
-// finish is why a text ended, nil before.
+// finish returns the reason for the end of a text, nil before the end.
 func finish(f generation.Finish, called bool) *string {
 	var s string
 	switch {
@@ -70,8 +70,8 @@ func finish(f generation.Finish, called bool) *string {
 	return &s
 }
 
-// streamed sends what happens until it ends. The stream begins with the first event, so that an
-// error before it has its status; one after it is sent as an event.
+// streamed sends the events of a text until it ends. The stream begins with the first event, so
+// that an earlier error has its own status; a later error is sent as an event.
 func streamed(c *wire.Call, events func(yield func(chat.Event, error) bool), begin func(s *wire.Stream) error, next func(s *wire.Stream, e chat.Event) error, end func(s *wire.Stream) error) error {
 	done := func(s *wire.Stream) error {
 		if err := end(s); err != nil {

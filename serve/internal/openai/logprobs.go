@@ -1,4 +1,4 @@
-// Log probabilities of tokens.
+// This file has log probabilities of tokens.
 
 package openai
 
@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// unlikely stands for the logarithm of 0, which JSON cannot express, as in OpenAI's answers.
+// unlikely replaces the logarithm of 0, which JSON cannot express, as in OpenAI's answers.
 const unlikely = -9999
 
 func finite(x float32) float64 {
@@ -22,7 +22,7 @@ func finite(x float32) float64 {
 	return unlikely
 }
 
-// tokenLogProb is a token as chats have it.
+// tokenLogProb is a token in the form of chats.
 type tokenLogProb struct {
 	Token   string         `json:"token"`
 	LogProb float64        `json:"logprob"`
@@ -30,7 +30,7 @@ type tokenLogProb struct {
 	Top     []tokenLogProb `json:"top_logprobs,omitzero"`
 }
 
-// chatLogProbs is those of a choice, or of a piece of it.
+// chatLogProbs has the log probabilities of a choice or a piece of it.
 type chatLogProbs struct {
 	Content []tokenLogProb `json:"content"`
 	Refusal *string        `json:"refusal"`
@@ -56,8 +56,8 @@ func newTokenLogProb(t *tokenizer.Tokenizer, id int, x float32) tokenLogProb {
 	return tokenLogProb{Token: string(spelled), LogProb: finite(x), Bytes: bytes}
 }
 
-// textLogProbs is those of a completion, or of a piece of it. The likeliest tokens include the one
-// that was drawn, as OpenAI documents it, and each has a name of its own.
+// textLogProbs has the log probabilities of a completion or a piece of it. The likeliest tokens
+// include the chosen one, as OpenAI documents, and each has a unique name.
 type textLogProbs struct {
 	Tokens   []string             `json:"tokens"`
 	LogProbs []float64            `json:"token_logprobs"`
@@ -95,8 +95,8 @@ func (l *textLogProbs) add(t *tokenizer.Tokenizer, tokens []generation.Choice) {
 	}
 }
 
-// written returns the text of a token or, if it has parts of characters, its bytes as OpenAI writes
-// them.
+// written returns the text of a token or, if it has incomplete characters, its bytes in OpenAI's
+// form.
 func written(spelled []byte) string {
 	if utf8.Valid(spelled) {
 		return string(spelled)
@@ -112,7 +112,7 @@ func written(spelled []byte) string {
 	return "bytes:" + name.String()
 }
 
-// escaped returns all bytes of a token, for one that is written as another token is.
+// escaped returns all bytes of a token in that form. It distinguishes tokens with equal texts.
 func escaped(spelled []byte) string {
 	name := "bytes:"
 	for _, b := range spelled {
@@ -121,7 +121,7 @@ func escaped(spelled []byte) string {
 	return name
 }
 
-// take returns the entries that have come since its last call.
+// take returns the entries that were added since its last call.
 func (l *textLogProbs) take() textLogProbs {
 	piece := *l
 	*l = textLogProbs{length: l.length}

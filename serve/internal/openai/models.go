@@ -1,4 +1,4 @@
-// GET /v1/models and /v1/models/{id}.
+// This file has the routes GET /v1/models and /v1/models/{id}.
 
 package openai
 
@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// model is one of a list as OpenAI has it, with what else is known: clients ignore it.
+// model is a model in OpenAI's form, with further fields that clients ignore.
 type model struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -20,7 +20,7 @@ type model struct {
 	Aliases []string `json:"aliases,omitempty"`
 	Parent  string   `json:"parent,omitempty"` // of an adapter
 	Open    bool     `json:"open"`
-	// Fingerprint is that of an open model, left out until it is known.
+	// Fingerprint is the fingerprint of an open model. It is omitted until it is known.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-// When something was said, as clients want to read it.
+// This file writes the times of speech in the formats of transcriptions.
 
 package openai
 
@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// segment is a part of the speech, as in verbose_json. The further fields of OpenAI's segments
-// belong to its own search for the text.
+// segment is a part of the speech, as in verbose_json. Further fields of OpenAI's segments are
+// about the decoding of its own model.
 type segment struct {
 	ID    int     `json:"id"`
 	Start float64 `json:"start"`
@@ -28,7 +28,7 @@ func numbered(segments []text.Segment) []segment {
 	return out
 }
 
-// word is a word, as verbose_json has it.
+// word is a word in verbose_json.
 type word struct {
 	Word  string  `json:"word"`
 	Start float64 `json:"start"`
@@ -43,12 +43,12 @@ func words(segments []text.Segment) []word {
 	return out
 }
 
-// subRip is segments as subtitles in the format SRT: numbered from 1, a line of times, a line of
-// text, an empty line.
+// subRip returns segments as SRT subtitles. Each has a number from 1, a line of times, a line of
+// text, and an empty line.
 func subRip(segments []text.Segment) []byte {
 	var b bytes.Buffer
 	for i, s := range segments {
-		said := strings.ReplaceAll(line(s.Text), "-->", "->") // which only a line of times has
+		said := strings.ReplaceAll(line(s.Text), "-->", "->") // only a line of times may have -->
 		fmt.Fprintf(&b, "%d\n%s --> %s\n%s\n\n", i+1, clock(s.Start, ','), clock(s.End, ','), said)
 	}
 	return b.Bytes()
@@ -56,7 +56,7 @@ func subRip(segments []text.Segment) []byte {
 
 var escapeVTT = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// webVTT is segments as subtitles in the format of https://www.w3.org/TR/webvtt1.
+// webVTT returns segments as subtitles in the format of https://www.w3.org/TR/webvtt1.
 func webVTT(segments []text.Segment) []byte {
 	b := bytes.NewBufferString("WEBVTT\n\n")
 	for _, s := range segments {
@@ -65,10 +65,10 @@ func webVTT(segments []text.Segment) []byte {
 	return b.Bytes()
 }
 
-// line returns a text on one line: an empty one would end a subtitle.
+// line returns a text in one line, because an empty line would end a subtitle.
 func line(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// clock is seconds as hours, minutes, seconds and milliseconds, the latter after point.
+// clock returns seconds as hours, minutes, seconds and, after point, milliseconds.
 func clock(seconds float64, point rune) string {
 	ms := int64(math.Round(seconds * 1000))
 	return fmt.Sprintf("%02d:%02d:%02d%c%03d", ms/3600000, ms/60000%60, ms/1000%60, point, ms%1000)

@@ -1,4 +1,5 @@
-// Whether and how much a model thinks before it answers, from the fields of several servers.
+// This file reads whether and how much a model should think before it answers, from the fields of
+// several servers.
 
 package openai
 
@@ -9,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// thinking has the fields of requests that tell a template how the model should answer, and
-// Include: whether its reasoning is part of the answer.
+// thinking has the fields of requests that control the model's reasoning. Include says whether the
+// reasoning is part of the answer.
 type thinking struct {
 	Effort    *string         `json:"reasoning_effort"`
 	Verbosity *string         `json:"verbosity"`
@@ -19,7 +20,7 @@ type thinking struct {
 	Include   *bool           `json:"include_reasoning"` // vLLM's
 }
 
-// variables returns the variables of the template, with those that the request asks for.
+// variables returns the variables for the template.
 func (in *thinking) variables(variables map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	for name, value := range variables {
@@ -35,7 +36,7 @@ func (in *thinking) variables(variables map[string]any) (map[string]any, error) 
 			on = new(bool)
 		}
 	}
-	if on != nil { // by the names that templates have for it
+	if on != nil { // under the names that templates use
 		out["enable_thinking"], out["thinking"] = *on, *on
 	}
 	if in.Verbosity != nil {
@@ -49,7 +50,7 @@ func (in *thinking) variables(variables map[string]any) (map[string]any, error) 
 	return out, nil
 }
 
-// enabled says whether the model thinks, nil if the request does not say it.
+// enabled returns whether the model should think, nil if the request does not say.
 func (in *thinking) enabled() (*bool, error) {
 	on := in.Enable
 	if wire.IsNull(in.Thinking) {
@@ -78,5 +79,5 @@ func (in *thinking) enabled() (*bool, error) {
 	return &asked, nil
 }
 
-// told reports whether the answer has what the model thought.
+// told reports whether the answer includes the reasoning.
 func (in *thinking) told() bool { return flag(in.Include, true) }

@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/text/sound"
 )
 
-// sampleRate is that of the sound which transcribers take, in samples a second.
+// sampleRate is the sample rate of transcribers' input, in samples per second.
 const sampleRate = 16000
 
 // form returns the fields of a multipart form. A field may occur several times.
@@ -124,11 +124,11 @@ func (p protocol) transcriptions(c *wire.Call) error {
 	return c.WriteJSON(http.StatusOK, out)
 }
 
-// say answers with the text as it comes, in events as OpenAI's transcriptions have them.
+// say streams the text in events of OpenAI's transcriptions.
 func (p protocol) say(c *wire.Call, model string, samples []float32, o text.TranscribeOptions) error {
 	var events *wire.Stream
 	begin := func() {
-		if events == nil { // an error before the first piece has a status of its own
+		if events == nil { // an error before the first piece has its own status
 			events = c.Events()
 		}
 	}
@@ -143,8 +143,8 @@ func (p protocol) say(c *wire.Call, model string, samples []float32, o text.Tran
 	return events.Send(map[string]any{"type": "transcript.text.done", "text": heard})
 }
 
-// addTimes adds to an answer the times that are asked for: of segments, unless granularities say
-// otherwise.
+// addTimes adds the requested times to an answer: those of segments, unless granularities request
+// others.
 func addTimes(out map[string]any, heard engine.Transcription, granularities []string) error {
 	if heard.Segments == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Bodies of requests: what the files do not say of them.
+// This file adds to the bodies of requests what the files do not state.
 
 package openapi
 
@@ -10,8 +10,8 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// closeBody adds to the schema of a body the fields of the struct that it is read into which the
-// file lacks, and says that it has no others.
+// closeBody adds to the schema of a body those fields of its struct that the file lacks, and
+// forbids further fields.
 func closeBody(operation object, schemas object, body any) {
 	request, _ := operation["requestBody"].(object)
 	content, _ := request["content"].(object)
@@ -51,7 +51,7 @@ func typed(t reflect.Type) object {
 	return object{"type": []any{name, "null"}}
 }
 
-// without returns the schema of a field that changes no answer.
+// without returns the schema of a neutral field.
 func without(values []string) object {
 	s := object{"description": "changes no answer"}
 	if len(values) > 0 {

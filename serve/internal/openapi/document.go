@@ -1,5 +1,5 @@
-// Package openapi describes the routes of the server as an OpenAPI document: their bodies and
-// answers from the files here, one a protocol, the rest from the routes themselves.
+// Package openapi describes the routes of the server as an OpenAPI document. Bodies and answers are
+// in the files of this folder, one per protocol; everything else comes from the routes themselves.
 package openapi
 
 import (
@@ -19,20 +19,21 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// fragments are the paths of each protocol, and the schemas that they refer to.
+// fragments has the paths of each protocol, and the schemas that they refer to.
 //
 //go:embed *.json
 var fragments embed.FS
 
 type object = map[string]any
 
-// fragment is a file. What a path has for a method lacks what follows from its route.
+// fragment is the content of a file. The operations of its paths lack the fields that complete
+// derives from routes.
 type fragment struct {
 	Paths   map[string]map[string]object `json:"paths"`
 	Schemas object                       `json:"schemas"`
 }
 
-// read joins all files.
+// read returns the contents of all files together.
 func read() (all fragment, err error) {
 	all = fragment{map[string]map[string]object{}, object{}}
 	files, err := fragments.ReadDir(".")
@@ -105,12 +106,12 @@ func Document(routes []wire.Route, models []engine.ModelInfo, keys bool) ([]byte
 
 var wildcard = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\w+)(?:\.\.\.)?\}`) })
 
-// Path returns a route's pattern as OpenAPI has it.
+// Path returns a route's pattern in OpenAPI's form.
 func Path(pattern string) string {
 	return wildcard().ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
 }
 
-// complete adds what follows from the route.
+// complete adds the fields that follow from the route.
 func complete(operation object, r *wire.Route) {
 	path := Path(r.Pattern)
 	id := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(path, "_"), "_")
@@ -138,12 +139,12 @@ func complete(operation object, r *wire.Route) {
 	}
 }
 
-// statuses are those that a route may answer errors with, as its protocol writes them.
+// statuses returns the statuses of errors that a route may answer.
 func statuses(r *wire.Route) []int {
 	all := map[int]bool{}
 	for kind := engine.Internal; kind <= engine.Unavailable; kind++ {
 		switch kind {
-		case engine.Cancelled, engine.NotFound, engine.NotAllowed: // nobody reads it; of what is not a route
+		case engine.Cancelled, engine.NotFound, engine.NotAllowed: // nobody reads the first; the others are not answers of routes
 			continue
 		}
 		w := status{}
@@ -153,7 +154,7 @@ func statuses(r *wire.Route) []int {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// status keeps the status of an answer.
+// status records the status of an answer.
 type status struct {
 	code   int
 	header http.Header
@@ -170,7 +171,7 @@ func (s *status) Write(p []byte) (int, error) { return len(p), nil }
 
 func (s *status) WriteHeader(code int) { s.code = code }
 
-// name gives the schemas of models' names those that are served as examples.
+// name adds the names of served models as examples to the schemas of models' names.
 func name(schemas object, models []engine.ModelInfo) {
 	for schema, kinds := range map[string][]text.Kind{
 		"Embedder": {text.KindEmbedder}, "Generator": {text.KindGenerator}, "Reranker": {text.KindReranker}, "Classifier": {text.KindClassifier},

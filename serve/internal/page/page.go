@@ -1,4 +1,4 @@
-// Package page is the page at / on which people try embeddings, ranking, chat and search.
+// Package page has the page at /, on which people can try embeddings, ranking, chat and search.
 package page
 
 import (
@@ -18,18 +18,18 @@ var html string
 //go:embed page.css
 var style string
 
-// scripts are the page's, in their order.
+// scripts has the names of the page's scripts, in their order.
 //
 //go:embed page.js markdown.js chat.js search.js start.js
 var scripts embed.FS
 
-// script returns all of them as one.
+// script returns all scripts as one.
 func script() string {
 	var all strings.Builder
 	for _, name := range []string{"page.js", "markdown.js", "chat.js", "search.js", "start.js"} {
 		data, err := scripts.ReadFile(name)
 		if err != nil {
-			panic(err) // they are part of the program
+			panic(err) // impossible: the files are embedded
 		}
 		all.Write(data)
 		all.WriteByte('\n')
@@ -37,8 +37,8 @@ func script() string {
 	return all.String()
 }
 
-// Routes returns the page's. It needs no key itself, and asks people for one. Errors are written by
-// fail.
+// Routes returns the route of the page. The page itself needs no key, and asks people for one. fail
+// writes errors.
 func Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
 	script := script()
 	whole := []byte(strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(html))
@@ -55,7 +55,8 @@ func Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
 	return []wire.Route{{Method: "GET", Pattern: "/{$}", Protocol: "page", Summary: "A page to try embeddings, ranking, chat and search", Open: true, Handle: show, Error: fail}}
 }
 
-// source is what a policy calls the text of an element in the page: its hash.
+// source returns the source expression of a content security policy for the text of an element: its
+// hash.
 func source(text string) string {
 	hash := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"

@@ -1,4 +1,4 @@
-// Access: API keys, and pages of other sites.
+// This file checks access: API keys, and pages of other sites.
 
 package wire
 
@@ -14,14 +14,13 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Keys are the keys of the server; a request needs one of them. The hashes of all keys are
-// compared, each in constant time.
+// Keys has the keys of the server; a request needs one of them. A request's key is compared with
+// all keys by their hashes, each in constant time.
 type Keys struct{ hashes [][sha256.Size]byte }
 
 var errNoKeys = errors.New("no API keys")
 
-// NewKeys makes keys of strings: spaces around them are not part of them, and empty ones are
-// ignored.
+// NewKeys returns Keys of strings. It trims spaces and ignores empty strings.
 func NewKeys(keys []string) (*Keys, error) {
 	k := new(Keys)
 	for _, key := range keys {
@@ -35,7 +34,8 @@ func NewKeys(keys []string) (*Keys, error) {
 	return k, nil
 }
 
-// check refuses a request without a key: "Authorization: Bearer KEY", or "X-Api-Key: KEY".
+// check returns an error for a request without a valid key: "Authorization: Bearer KEY", or
+// "X-Api-Key: KEY".
 func (k *Keys) check(r *http.Request) error {
 	if k == nil {
 		return nil
@@ -55,9 +55,9 @@ func (k *Keys) check(r *http.Request) error {
 	return nil
 }
 
-// CORS is which pages of other sites may ask.
+// CORS decides which pages of other sites may send requests.
 type CORS struct {
-	origins []string // "*" is all
+	origins []string // "*" means all
 	guard   http.CrossOriginProtection
 }
 
@@ -76,8 +76,8 @@ func NewCORS(origins []string) (*CORS, error) {
 	return c, nil
 }
 
-// check refuses requests from pages of sites that are not allowed, and sends browsers the headers
-// for those that are.
+// check returns an error for requests from pages of sites that are not allowed. For allowed ones it
+// sets the headers that browsers need.
 func (c *CORS) check(call *Call) error {
 	origin := call.R.Header.Get("Origin")
 	if c == nil || origin == "" {
@@ -91,12 +91,12 @@ func (c *CORS) check(call *Call) error {
 		return nil
 	}
 	if err := c.guard.Check(call.R); err != nil {
-		return engine.Errorf(engine.Forbidden, "a page of %.100q may not ask this server", origin)
+		return engine.Errorf(engine.Forbidden, "pages of %.100q may not send requests to this server", origin)
 	}
 	return nil
 }
 
-// Preflight answers a browser's question whether a page may ask, and reports whether it was one.
+// Preflight answers a browser's preflight request, and reports whether the request was one.
 func (c *CORS) Preflight(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if c == nil || r.Method != http.MethodOptions || origin == "" || r.Header.Get("Access-Control-Request-Method") == "" {

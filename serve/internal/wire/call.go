@@ -1,4 +1,4 @@
-// A request that is being answered.
+// This file has a request in progress.
 
 package wire
 
@@ -18,7 +18,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Call is a request that is being answered, by one goroutine.
+// Call is a request in progress. Only one goroutine may use it.
 type Call struct {
 	Record  *engine.Record
 	R       *http.Request
@@ -26,31 +26,31 @@ type Call struct {
 	limits  *Limits
 	body    *engine.Body
 	control *http.ResponseController
-	unread  bool // there is a body of which a client may still write a part
-	broken  bool // the body did not come
+	unread  bool // the client may still be writing its body
+	broken  bool // reading the body failed
 }
 
-// Limits bound the time and the size of one request.
+// Limits limit the time and the size of one request.
 type Limits struct {
 	Body         int64         // bytes
-	WarnUnknown  bool          // fields that a request does not know are warnings, not errors
+	WarnUnknown  bool          // unknown fields are warnings, not errors
 	ReadTimeout  time.Duration // for the body
-	WriteTimeout time.Duration // for what is sent at a time
+	WriteTimeout time.Duration // for each write
 }
 
-// Context ends with the client, the deadline of the request or the server. Everything that is done
-// for the request uses it.
+// Context returns a context that ends with the client, the deadline of the request or the server.
+// All work for the request must use it.
 func (c *Call) Context() context.Context { return c.R.Context() }
 
-// Header is that of the answer.
+// Header returns the header of the answer.
 func (c *Call) Header() http.Header { return c.w.Header() }
 
-// Path returns the value of a wildcard of the pattern.
+// Path returns the value of a wildcard in the route's pattern.
 func (c *Call) Path(name string) string { return c.R.PathValue(name) }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// keepBuffer is how large a buffer may be to be kept.
+// keepBuffer is the largest capacity of a buffer that is kept for reuse.
 const keepBuffer = 1 << 20
 
 func putBuffer(b *bytes.Buffer) {
@@ -75,12 +75,12 @@ func (c *Call) read(b *bytes.Buffer) error {
 		return c.tooLarge()
 	}
 	if n := c.R.ContentLength; n > 0 {
-		b.Grow(int(min(n, 1<<16)) + bytes.MinRead) // what is only claimed is not allocated
+		b.Grow(int(min(n, 1<<16)) + bytes.MinRead) // does not allocate all that the header claims
 	}
 	c.control.SetReadDeadline(time.Now().Add(c.limits.ReadTimeout))
-	c.unread = c.R.ProtoMajor == 1 // also of a client that waits to be told to go on: it is told now
+	c.unread = c.R.ProtoMajor == 1 // reading also tells a client that waits for "100 Continue" to continue
 	_, err := b.ReadFrom(counted{http.MaxBytesReader(c.w, c.R.Body, c.limits.Body), c.body})
-	c.control.SetReadDeadline(time.Time{}) // net/http reads on, to see the client go
+	c.control.SetReadDeadline(time.Time{}) // net/http continues to read, to detect that the client disconnects
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return c.tooLarge()
 	} else if full, ok := errors.AsType[*engine.Error](err); ok {
@@ -88,18 +88,18 @@ func (c *Call) read(b *bytes.Buffer) error {
 	}
 	c.unread, c.broken = false, err != nil
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &engine.Error{Kind: engine.Invalid, Message: "the body did not come in time", Err: err}
+		return &engine.Error{Kind: engine.Invalid, Message: "the body did not arrive in time", Err: err}
 	} else if err != nil {
 		return &engine.Error{Kind: engine.Invalid, Message: "the body ends early", Err: err}
 	}
 	return nil
 }
 
-// Grow takes memory for n bytes that a body becomes, such as sound that is decoded, among those of
-// all bodies, until the request is answered.
+// Grow counts n bytes of memory, such as decoded sound, with the bytes of all bodies until the
+// request is answered.
 func (c *Call) Grow(n int) error { return c.body.Grow(int64(n)) }
 
-// counted adds the bytes read of a body to those of all bodies.
+// counted counts the bytes that are read of a body with those of all bodies.
 type counted struct {
 	io.Reader
 	body *engine.Body
@@ -117,7 +117,7 @@ func (c *Call) tooLarge() error {
 	return engine.Errorf(engine.TooLarge, "the body is larger than %d bytes", c.limits.Body)
 }
 
-// WriteJSON answers with a value as JSON.
+// WriteJSON writes an answer, a value as JSON.
 func (c *Call) WriteJSON(status int, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer putBuffer(b)
@@ -129,12 +129,12 @@ func (c *Call) WriteJSON(status int, v any) error {
 	return c.Write(status, "application/json", b.Bytes())
 }
 
-// Write answers with bytes, which it does not keep.
+// Write writes an answer. It does not retain data.
 func (c *Call) Write(status int, contentType string, data []byte) error {
 	h := c.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(data)))
-	c.body.Close() // before the client has its answer, and sends as much again
+	c.body.Close() // before the client has its answer and sends the next body
 	c.control.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout))
 	c.w.WriteHeader(status)
 	if _, err := c.w.Write(data); err != nil {
@@ -143,20 +143,20 @@ func (c *Call) Write(status int, contentType string, data []byte) error {
 	if err := c.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return gone(err)
 	}
-	c.control.SetWriteDeadline(time.Time{}) // of this answer, not of the connection's next one
+	c.control.SetWriteDeadline(time.Time{}) // the deadline is for this answer only
 	return nil
 }
 
-// gone is that the client does not take its answer.
+// gone returns the error for a client that does not read its answer.
 func gone(err error) error {
-	return &engine.Error{Kind: engine.Cancelled, Message: "the client does not take its answer", Err: err}
+	return &engine.Error{Kind: engine.Cancelled, Message: "the client does not read its answer", Err: err}
 }
 
-// writer records what the handler sends.
+// writer records the status and size of an answer.
 type writer struct {
 	http.ResponseWriter
 	record  *engine.Record
-	leaving func() bool // whether the server will take no more connections
+	leaving func() bool // reports whether the server is shutting down
 	status  int
 	bytes   int64
 }
@@ -167,10 +167,10 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *writer) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
-		if w.leaving() { // a client that keeps the connection would send the next request while it is closed
+		if w.leaving() { // otherwise a client could send its next request while the connection is being closed
 			w.Header().Set("Connection", "close")
 		}
-		w.tell()
+		w.setHeaders()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -184,24 +184,24 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Headers of an answer. WarningHeader says what of a request was not done as it asks, once for each
-// warning, CutHeader how many texts were cut, and FingerprintHeader which model, format and
-// numerics the answer comes from.
+// These are headers of an answer. WarningHeader is a deviation from the request, one header for
+// each warning. CutHeader is the number of texts that were cut. FingerprintHeader identifies the
+// model, the format and the numerics.
 const (
 	WarningHeader     = "X-Warning"
 	CutHeader         = "X-Texts-Cut"
 	FingerprintHeader = "X-Fingerprint"
 )
 
-// Of warnings in the header.
+// These are limits of warnings in the header.
 const (
 	mostWarnings   = 8
 	longestWarning = 400 // bytes
 )
 
-// tell sets the headers that describe the request: the first of the record's warnings, the
+// setHeaders sets the headers that describe the request: the first of the record's warnings, the
 // fingerprint, and the number of texts that were cut.
-func (w *writer) tell() {
+func (w *writer) setHeaders() {
 	all := w.record.Warnings
 	for _, s := range all[:min(len(all), mostWarnings)] {
 		s = strings.Map(func(r rune) rune {

@@ -1,4 +1,4 @@
-// Bodies of requests, where an unknown field is an error.
+// This file reads bodies of requests. An unknown field is an error.
 
 package wire
 
@@ -16,14 +16,14 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Neutral is fields of other servers that change no answer here, each with the JSON values that it
-// may have; without values it may have any.
+// Neutral has fields of other servers that do not affect answers here, each with its allowed JSON
+// values; without values, any value is allowed.
 type Neutral map[string][]string
 
-// neutral is implemented by requests that take such fields beside those of their structs.
+// neutral is implemented by requests that accept such fields in addition to those of their structs.
 type neutral interface{ Neutral() Neutral }
 
-// ReadJSON reads the body, an object, into a struct, as Decode does.
+// ReadJSON reads the body, a JSON object, into a struct, as Decode does.
 func (c *Call) ReadJSON(into any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer putBuffer(b)
@@ -34,9 +34,9 @@ func (c *Call) ReadJSON(into any) error {
 }
 
 // Decode reads a JSON object into a struct. A field that the struct lacks is an error that names
-// it, or a warning where the server only warns of such fields, unless the struct's method Neutral
-// has it. Halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD; data is changed.
-// Errors have a kind.
+// it, or a warning with Limits.WarnUnknown, unless the struct's method Neutral has the field.
+// Halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD; data is changed. Errors
+// have a kind.
 func (c *Call) Decode(data []byte, into any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return engine.Errorf(engine.Invalid, "the request has no body")
@@ -66,10 +66,11 @@ func (c *Call) Decode(data []byte, into any) error {
 	return nil
 }
 
-// mostWholes is how many whole numbers of a body may be written with a fraction of zeros.
+// mostWholes is the largest number of integers in a body that may be written with a fraction of
+// zeros.
 const mostWholes = 32
 
-// withWholes reads data into a struct, again after each whole number that it rewrites.
+// withWholes reads data into a struct. It repeats that after each integer that it rewrites.
 func withWholes(data []byte, into any, read func() error) error {
 	v := reflect.ValueOf(into).Elem()
 	before := reflect.New(v.Type()).Elem()
@@ -82,9 +83,9 @@ func withWholes(data []byte, into any, read func() error) error {
 	return err
 }
 
-// whole rewrites the number that an error is about, such as 64.0, if it is whole, and reports
-// whether it did. Languages without integers, such as JavaScript and Lua, have libraries that write
-// them in this way.
+// whole rewrites the number that an error is about if it is an integer such as 64.0, and reports
+// whether it did. Some libraries of languages without integers, such as JavaScript and Lua, write
+// integers in this way.
 func whole(data []byte, err error) bool {
 	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok || !strings.HasPrefix(e.Value, "number ") {
@@ -105,8 +106,8 @@ func whole(data []byte, err error) bool {
 	return true
 }
 
-// Peek reads those fields of a JSON object that a struct has, of a body that is still to be read
-// whole. Errors have a kind.
+// Peek reads the fields of a JSON object that a struct has. The whole body is read later. Errors
+// have a kind.
 func Peek(data []byte, into any) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return engine.Errorf(engine.Invalid, "the request has no body")
@@ -117,7 +118,7 @@ func Peek(data []byte, into any) error {
 	return nil
 }
 
-// others checks the fields that a struct does not have.
+// others checks the fields that a struct lacks.
 func (c *Call) others(data []byte, into any) error {
 	known := Neutral{}
 	if n, ok := into.(neutral); ok {
@@ -148,7 +149,7 @@ func (c *Call) others(data []byte, into any) error {
 	return engine.Errorf(engine.Invalid, "%.500q are not supported here", names).At(names[0])
 }
 
-// sameJSON reports whether two values are the same: 0 and 0.0 are.
+// sameJSON reports whether two values are equal, as 0 and 0.0 are.
 func sameJSON(a json.RawMessage, b string) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
@@ -156,8 +157,8 @@ func sameJSON(a json.RawMessage, b string) bool {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// unknown reports each field of data that a type lacks, by its path. Types that read themselves
-// have all fields.
+// unknown calls found for each field of data that a type lacks, with its path. Types with
+// UnmarshalJSON are assumed to have all fields.
 func unknown(t reflect.Type, data json.RawMessage, path string, found func(path string, value json.RawMessage)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -192,8 +193,8 @@ func unknown(t reflect.Type, data json.RawMessage, path string, found func(path 
 	}
 }
 
-// Fields are those of requests that are read into a struct, by their names in JSON, and those that
-// change no answer.
+// Fields returns the fields of requests that are read into a struct, by their names in JSON, and
+// the neutral fields.
 func Fields(body any) (fields map[string]reflect.Type, without Neutral) {
 	fields = map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(body).Elem()) {
@@ -207,7 +208,7 @@ func Fields(body any) (fields map[string]reflect.Type, without Neutral) {
 	return fields, without
 }
 
-// fieldOf returns the type of a struct's field by its JSON name, in which case does not count.
+// fieldOf returns the type of a struct's field by its JSON name, regardless of case.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	for _, f := range reflect.VisibleFields(t) {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && strings.EqualFold(tag, name) {
@@ -217,7 +218,7 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// jsonError says what is wrong with a body, and with which field, by the name that the client gave.
+// jsonError returns an error for a malformed body. It names the field as the client wrote it.
 func jsonError(err error, data []byte, into any) error {
 	if e, ok := errors.AsType[*engine.Error](err); ok {
 		if e.Param == "" {
@@ -258,7 +259,7 @@ func clientPath(t reflect.Type, path string) string {
 	return strings.Join(out, ".")
 }
 
-// wanted is what JSON a Go type takes, in words.
+// wanted describes the JSON values that a Go type accepts.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -279,7 +280,7 @@ func wanted(t reflect.Type) string {
 	return "another type"
 }
 
-// blamed returns the field of an object that a struct cannot take, "" if there is no such field.
+// blamed returns the field of an object that cannot be read into a struct, or "".
 func blamed(data []byte, into any) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -295,14 +296,14 @@ func blamed(data []byte, into any) string {
 	return ""
 }
 
-// IsNull reports whether a field was left out or null.
+// IsNull reports whether a field is absent or null.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // Stops is a list of strings that end a text, or a single string. Empty ones, which some clients
 // send, are ignored.
 type Stops []string
 
-// UnmarshalJSON reads both.
+// UnmarshalJSON reads either form.
 func (s *Stops) UnmarshalJSON(data []byte) error {
 	var one string
 	var all []string

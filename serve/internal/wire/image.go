@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ImageFile returns the file in a string: base64, with or without "data:image/png;base64," in
-// front. Addresses of other servers are errors.
+// ImageFile decodes a file from base64, with or without a prefix such as "data:image/png;base64,".
+// Addresses of other servers are errors.
 func ImageFile(s string) ([]byte, error) {
 	if strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") {
-		return nil, errors.New("this is an address, which this server does not ask: send the file")
+		return nil, errors.New("want the file, not its address: this server does not download files")
 	}
 	if head, rest, ok := strings.Cut(s, ";base64,"); ok && strings.HasPrefix(head, "data:") {
 		s = rest

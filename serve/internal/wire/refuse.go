@@ -1,4 +1,4 @@
-// Refusals: answers with an error, and the rest of a body that was not read.
+// This file refuses requests: it answers with an error, and discards the rest of a body.
 
 package wire
 
@@ -12,21 +12,21 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 )
 
-// Of bodies that are discarded after a refusal.
+// These are limits for discarding bodies after a refusal.
 const (
-	// discarded is how many bytes net/http itself reads before an answer, so that the connection
-	// can take another request.
+	// discarded is the number of bytes that net/http itself reads before an answer, so that the
+	// connection can be used for another request.
 	discarded = 256 << 10
 	// lingerTime is short, because a server that is shut down waits for it.
 	lingerTime = 10 * time.Second
 )
 
-// fail answers with an error. It reports whether the answer had begun; the caller must then break
-// off the answer.
+// fail answers with an error. It reports whether the answer had already begun; the caller must then
+// abort it.
 func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
 	e := engine.AsError(err)
 	c.Record.Failure = e
-	c.body.Close() // before the client has its answer, and asks again
+	c.body.Close() // before the client has its answer and sends the next request
 	if c.w.status != 0 {
 		return true
 	}
@@ -40,8 +40,8 @@ func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
 	if c.closes() {
 		h.Set("Connection", "close")
 	}
-	// The length is in the header, so that a client has the whole answer while the rest of its body
-	// is discarded.
+	// The header has the length, so that a client recognizes the end of the answer while the rest
+	// of its body is discarded.
 	answer := held{header: h, status: http.StatusOK}
 	route.Error(&answer, e)
 	h.Set("Content-Length", strconv.Itoa(answer.Len()))
@@ -57,10 +57,10 @@ func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
 	return false
 }
 
-// discard reads the rest of the body of a request that was refused, and keeps none of it. Many
-// clients read an answer only once they have written their whole request; if the server closed the
-// connection before that, they would see a broken pipe instead of the answer. discard reads at most
-// twice the limit of a body, and for at most lingerTime.
+// discard reads and discards the rest of the body of a refused request. Many clients read an answer
+// only after they have written their whole request; if the server closed the connection before
+// that, they would see a broken pipe instead of the answer. discard reads at most twice the limit
+// of a body, and for at most lingerTime.
 func (c *Call) discard() {
 	if !c.unread || !c.closes() {
 		return
@@ -69,15 +69,15 @@ func (c *Call) discard() {
 	_, _ = io.CopyN(io.Discard, c.R.Body, 2*c.limits.Body)
 }
 
-// closes reports whether the connection ends after a refusal, because too much of the body was not
-// read.
+// closes reports whether the connection is closed after a refusal, because too much of the body is
+// unread.
 func (c *Call) closes() bool {
 	return c.broken || c.unread && (c.R.ContentLength < 0 || c.R.ContentLength > discarded)
 }
 
 func (c *Call) linger() time.Duration { return min(c.limits.ReadTimeout, lingerTime) }
 
-// held is an answer that is not sent yet.
+// held is an answer that has not been sent yet.
 type held struct {
 	bytes.Buffer
 	header http.Header

@@ -1,4 +1,4 @@
-// Text that is not Unicode.
+// This file repairs text that is not valid Unicode.
 
 package wire
 
@@ -11,9 +11,9 @@ import (
 
 const replacement = "fffd"
 
-// repaired is JSON with U+FFFD in place of each half of a surrogate pair and each byte that is not
-// UTF-8, as encoding/json reads strings. Other readers get parts of the body as they came, and a
-// text must be the same for all. It changes data.
+// repaired returns JSON with U+FFFD in place of each half of a surrogate pair and each byte that is
+// not UTF-8, as encoding/json reads strings. Other code reads parts of the body directly, and must
+// see the same text. It changes data.
 func repaired(data []byte) []byte {
 	for i := 0; ; {
 		at := bytes.IndexByte(data[i:], '\\')
@@ -23,7 +23,7 @@ func repaired(data []byte) []byte {
 		i += at
 		first, ok := escaped(data[i:])
 		if !ok {
-			i += 2 // with what is escaped, which may be a backslash
+			i += 2 // skip the escaped character, which may be a backslash
 			if i > len(data) {
 				break
 			}

@@ -1,4 +1,4 @@
-// The way of a request through the server, from the mux to the log.
+// This file has the path of a request through the server, from the mux to the log.
 
 package wire
 
@@ -19,18 +19,18 @@ import (
 type Server struct {
 	Engine   *engine.Engine
 	Limits   Limits
-	Timeout  time.Duration // of requests that name none; 0: none
-	Keys     *Keys         // nil: none are needed
-	CORS     *CORS         // nil: pages of other sites may not ask
+	Timeout  time.Duration // of requests without X-Request-Timeout; 0: no limit
+	Keys     *Keys         // nil: no key is needed
+	CORS     *CORS         // nil: requests of pages are not checked
 	Log      *slog.Logger  // of requests; nil: none
-	Warnings *slog.Logger  // of what requests are warned of, once each; nil: none
+	Warnings *slog.Logger  // receives each warning of requests once; nil: none
 	Observer engine.Observer
 
 	mu     sync.Mutex
-	warned map[string]bool // models with their warnings
+	warned map[string]bool // keys are models with warnings
 }
 
-// TimeoutHeader is the header in which a request says how many seconds it has.
+// TimeoutHeader is the header with the number of seconds after which a request is cancelled.
 const TimeoutHeader = "X-Request-Timeout"
 
 // Handler returns the handler of a route.
@@ -44,8 +44,8 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	out := &writer{ResponseWriter: w, record: rec, leaving: s.Engine.Leaving}
 	c := &Call{Record: rec, R: r.WithContext(ctx), w: out, limits: &s.Limits, body: s.Engine.Body(), control: http.NewResponseController(w)}
-	// HTTP/2 ends the stream of a body that nobody reads, and a client that waits for "100
-	// Continue" does not send one.
+	// HTTP/2 ends the stream of an unread body, and a client that waits for "100 Continue" does not
+	// send a body.
 	c.unread = r.ContentLength != 0 && r.ProtoMajor == 1 && r.Header.Get("Expect") == ""
 	defer c.body.Close()
 	out.Header().Set("X-Request-Id", rec.ID)
@@ -63,14 +63,14 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	s.warn(ctx, rec)
 	s.log(ctx, rec)
 	if abort {
-		panic(http.ErrAbortHandler) // the client must not take what it has for the whole
+		panic(http.ErrAbortHandler) // so that the client does not take the part that it has for the whole answer
 	}
 	if err != nil {
 		c.discard()
 	}
 }
 
-// context returns the request's, with its record and its deadline.
+// context returns the context of a request, with its record and its deadline.
 func (s *Server) context(r *http.Request, rec *engine.Record) (context.Context, context.CancelFunc, error) {
 	ctx := r.Context()
 	if s.Observer != nil {
@@ -94,7 +94,7 @@ func (s *Server) context(r *http.Request, rec *engine.Record) (context.Context, 
 	return ctx, cancel, nil
 }
 
-// answer lets the request in and has the route answer it.
+// answer admits the request and calls the route's handler.
 func (s *Server) answer(route *Route, c *Call) (err error) {
 	defer func() {
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
@@ -119,10 +119,11 @@ func (s *Server) answer(route *Route, c *Call) (err error) {
 	return route.Handle(c)
 }
 
-// mostRemembered bounds how many warnings are remembered: clients choose parts of them.
+// mostRemembered limits the number of warnings that are remembered, because clients choose parts of
+// their texts.
 const mostRemembered = 256
 
-// warn logs what a request was warned of, unless another was before it.
+// warn logs the warnings of a request that have not been logged before.
 func (s *Server) warn(ctx context.Context, r *engine.Record) {
 	if s.Warnings == nil {
 		return
@@ -144,7 +145,7 @@ func (s *Server) warn(ctx context.Context, r *engine.Record) {
 	}
 }
 
-// log writes what became of a request.
+// log logs a finished request.
 func (s *Server) log(ctx context.Context, r *engine.Record) {
 	if s.Log == nil {
 		return
@@ -174,7 +175,7 @@ func (s *Server) log(ctx context.Context, r *engine.Record) {
 	s.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// requestID returns the id that the client gives, if it is short and plain, or a new one.
+// requestID returns the client's id if it is short and printable ASCII, or else a new id.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	plain := id != "" && len(id) <= 128

@@ -1,4 +1,4 @@
-// Answers that come in pieces.
+// This file sends answers in pieces.
 
 package wire
 
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Stream is an answer in pieces. Each piece is flushed. A client that reads nothing for
-// Limits.WriteTimeout loses the connection.
+// Stream is an answer in pieces. Each piece is flushed. If a client reads nothing for
+// Limits.WriteTimeout, the connection is closed.
 type Stream struct {
 	c              *Call
 	before, behind string
@@ -22,7 +22,7 @@ func (c *Call) Events() *Stream {
 	h := c.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no") // as nginx would
+	h.Set("X-Accel-Buffering", "no") // so that nginx does not buffer the events
 	c.w.WriteHeader(http.StatusOK)
 	return &Stream{c: c, before: "data: ", behind: "\n\n"}
 }
@@ -43,11 +43,11 @@ func (s *Stream) Send(v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	s.buffer.Truncate(s.buffer.Len() - 1) // the line's end that Encode adds
+	s.buffer.Truncate(s.buffer.Len() - 1) // the line break that Encode adds
 	return s.flush()
 }
 
-// Event sends a value as an event of a name.
+// Event sends a value as an event with a name.
 func (s *Stream) Event(name string, v any) error {
 	before := s.before
 	s.before = "event: " + name + "\n" + before
@@ -56,7 +56,7 @@ func (s *Stream) Event(name string, v any) error {
 	return err
 }
 
-// Text sends a text without line breaks as it is, such as "[DONE]".
+// Text sends a text without line breaks unchanged, such as "[DONE]".
 func (s *Stream) Text(text string) error {
 	s.buffer.Reset()
 	s.buffer.WriteString(s.before)

@@ -1,4 +1,4 @@
-// Inputs as clients write them.
+// This file reads inputs in the forms that clients use.
 
 package wire
 
@@ -11,8 +11,8 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// Inputs are texts or tokens in any of the ways in which clients give them: a string, a list of
-// strings, a list of token ids, a list of such lists.
+// Inputs has texts or tokens in any form that clients use: a string, a list of strings, a list of
+// token ids, or a list of such lists.
 type Inputs struct {
 	List []text.Input
 	One  bool // a string, or the token ids of one text
@@ -21,7 +21,7 @@ type Inputs struct {
 
 var errInputs = errors.New("want a string, a list of strings, a list of token ids, or a list of such lists")
 
-// UnmarshalJSON reads any of the ways.
+// UnmarshalJSON reads any of the forms.
 func (in *Inputs) UnmarshalJSON(data []byte) error {
 	*in = Inputs{}
 	data = bytes.TrimSpace(data)
@@ -69,7 +69,7 @@ func (in *Inputs) UnmarshalJSON(data []byte) error {
 func AppendString(dst []byte, s string) []byte {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // any string becomes JSON
+		panic(err) // impossible: any string can be JSON
 	}
 	return append(dst, data...)
 }

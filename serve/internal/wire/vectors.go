@@ -1,4 +1,4 @@
-// Vectors as clients read them.
+// This file writes vectors in the forms that clients read.
 
 package wire
 
@@ -14,21 +14,21 @@ import (
 	"github.com/avoformer/avoformer/text/quantize"
 )
 
-// Elements says what the elements of vectors are in an answer.
+// Elements is the type of vectors' elements in an answer.
 type Elements string
 
-// Elements that Cohere's, Jina's, Mistral's and Voyage's protocols have.
+// These are the types in the protocols of Cohere, Jina, Mistral and Voyage.
 const (
 	Float   Elements = "float"
 	Int8    Elements = "int8"    // each vector is scaled so that its largest element is 127 or -127
-	Uint8   Elements = "uint8"   // 128 more
-	Binary  Elements = "binary"  // signs, eight to a byte, the first in its highest bit, 128 less
-	UBinary Elements = "ubinary" // the same bytes without that
+	Uint8   Elements = "uint8"   // as Int8, plus 128
+	Binary  Elements = "binary"  // signs, eight per byte, the first in the highest bit, minus 128
+	UBinary Elements = "ubinary" // as Binary, without subtracting 128
 )
 
 var allElements = []Elements{Float, Int8, Uint8, Binary, UBinary}
 
-// ElementsOf returns the elements of a name, Float for "".
+// ElementsOf returns the type with a name; "" is Float.
 func ElementsOf(field, name string) (Elements, error) {
 	if name == "" {
 		return Float, nil
@@ -43,8 +43,8 @@ func ElementsOf(field, name string) (Elements, error) {
 	return "", engine.Errorf(engine.Invalid, "%s %.50q, want %s", field, name, strings.Join(names, ", ")).At(field)
 }
 
-// AppendVector appends a vector as a JSON list, or as a string: base64 of its elements, float32 in
-// little endian.
+// AppendVector appends a vector as a JSON list or, in base64, as a string. Elements of Float are
+// float32 in little-endian.
 func AppendVector(dst []byte, v []float32, e Elements, asBase64 bool) ([]byte, error) {
 	if e == Float {
 		if asBase64 {
@@ -73,7 +73,7 @@ func AppendVector(dst []byte, v []float32, e Elements, asBase64 bool) ([]byte, e
 	return append(dst, ']'), nil
 }
 
-// bytes returns the elements of a vector, each a byte.
+// bytes returns the elements of a vector, one byte each.
 func (e Elements) bytes(v []float32) (data []byte, signed bool, err error) {
 	switch e {
 	case UBinary:
@@ -100,8 +100,8 @@ func (e Elements) bytes(v []float32) (data []byte, signed bool, err error) {
 	return data, e == Int8, nil
 }
 
-// AppendFloats appends a vector as a JSON list, each number with as few digits as tell it from all
-// other float32. Numbers that JSON has not are an error.
+// AppendFloats appends a vector as a JSON list. Each number has the fewest digits that identify its
+// float32. Numbers that are not finite are an error.
 func AppendFloats(dst []byte, v []float32) ([]byte, error) {
 	dst = append(dst, '[')
 	for i, x := range v {

@@ -1,4 +1,5 @@
-// Files: texts from Parquet, vectors to Parquet, dead letters to JSON lines.
+// This file reads texts from Parquet files, and writes vectors to Parquet files and dead letters to
+// JSONL files.
 
 package main
 
@@ -30,7 +31,7 @@ type readFn struct {
 	Column string
 }
 
-// ProcessElement emits the rows of a file, those without a usable text as dead letters.
+// ProcessElement emits the rows of a file. Rows without a usable text are dead letters.
 func (f *readFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Row, []byte), dead func(Row, embed.Dead)) error {
 	name := file.Metadata.Path
 	in, size, err := open(ctx, file)
@@ -48,20 +49,20 @@ func (f *readFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, e
 			return nil
 		})
 	}
-	if errors.Is(err, fault.ErrInput) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // it would be so again
+	if errors.Is(err, fault.ErrInput) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // another attempt would fail again
 		dead(Row{name, -1}, embed.Dead{Reason: err.Error()})
 		return nil
 	}
 	return err
 }
 
-// readerAtCloser is a file that can be read anywhere.
+// readerAtCloser is a file with random access.
 type readerAtCloser interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// open opens a file; one that is not local is read into memory.
+// open opens a file. It reads a file that is not local into memory.
 func open(ctx context.Context, file fileio.ReadableFile) (readerAtCloser, int64, error) {
 	in, err := file.Open(ctx)
 	if err != nil {
@@ -101,26 +102,27 @@ type deadAt struct {
 
 func deadByFile(r Row, d embed.Dead) (string, deadAt) { return r.File, deadAt{r.Row, d} }
 
-// place is where results go.
+// place says where results are written.
 type place struct {
 	Input, Output string // the pattern and the folder
 }
 
-// path is where the results of a file are: below the folder as the file is below the pattern's part
-// without wildcards.
+// path returns the path of a file's results. It is relative to the folder as the file is relative
+// to the part of the pattern without wildcards.
 func (p place) path(file, end string) string {
 	fixed := p.Input
 	if i := strings.IndexAny(fixed, "*?[\\"); i >= 0 {
 		fixed = fixed[:i]
 	}
 	name := strings.TrimPrefix(file, fixed[:strings.LastIndex(fixed, "/")+1])
-	if name == file { // the runner names files otherwise
+	if name == file { // the runner's names of files do not begin with the pattern
 		name = path.Base(file)
 	}
 	return strings.TrimSuffix(p.Output, "/") + "/" + name + end
 }
 
-// write writes a file under another name first, so that it is there whole or not at all.
+// write writes a file under another name and renames it, so that the file is complete or does not
+// exist.
 func write(ctx context.Context, name string, to func(io.Writer) error) (err error) {
 	files, err := filesystem.New(ctx, name)
 	if err != nil {
@@ -187,7 +189,7 @@ type letter struct {
 	Row    int64   `json:"row"`
 	Reason string  `json:"reason"`
 	Text   *string `json:"text,omitempty"`
-	Base64 string  `json:"base64,omitempty"` // of what is not UTF-8
+	Base64 string  `json:"base64,omitempty"` // of a text that is not UTF-8
 }
 
 // ProcessElement writes one file.

@@ -1,13 +1,13 @@
-// Command vectors turns Parquet files of texts into Parquet files of vectors with Apache Beam: here
-// on prism, Beam's own runner, and with different flags on Flink, Spark or Dataflow.
+// Command vectors converts Parquet files of texts to Parquet files of vectors with Apache Beam. It
+// runs on prism, Beam's own runner, or with other flags on Flink, Spark or Dataflow.
 //
 //	go run ./bulk/beam/examples/vectors -model all-MiniLM-L6-v2 -input 'corpus/*.parquet' -output vectors
 //
-// For an input NAME there is OUTPUT/NAME.parquet with the columns row, embedding, tokens and cut,
-// its rows in their order, and for rows without a vector OUTPUT/NAME.dead.jsonl. A file that cannot
-// be opened, is not Parquet or does not have the column and the part of a file after damage are one
-// dead letter each, with row -1. Other errors of reading or writing fail the bundle, which the
-// runner tries again. Results of one file are sorted in memory.
+// For an input NAME it writes OUTPUT/NAME.parquet with the columns row, embedding, tokens and cut,
+// in the order of the input's rows, and OUTPUT/NAME.dead.jsonl for rows without a vector. A file
+// that cannot be opened, is not Parquet or lacks the column is one dead letter with row -1, and so
+// is the rest of a file after damage. After other errors of reading or writing the bundle fails,
+// and the runner tries it again. The results of one file are sorted in memory.
 package main
 
 import (
@@ -41,13 +41,13 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[deadAt]())
 }
 
-// Row is the position of a text.
+// Row is the place of a text.
 type Row struct {
 	File string
 	Row  int64 // from 0; -1 is the file as a whole
 }
 
-// flags are those of the pipeline; Beam has its own.
+// flags has the flags of this command. Beam adds its own.
 type flags struct {
 	model                         embed.Model
 	prompt, input, output, column string
@@ -63,7 +63,7 @@ func main() {
 	flag.StringVar(&f.output, "output", "", "`folder` of the results, also gs://")
 	flag.StringVar(&f.column, "column", "text", "the `name` of the column of texts")
 	flag.Parse()
-	beam.Init() // a worker does not come back from here
+	beam.Init() // on a worker this does not return
 	if err := run(context.Background(), f); err != nil {
 		fmt.Fprintln(os.Stderr, "vectors:", err)
 		os.Exit(1)
@@ -90,7 +90,7 @@ func run(ctx context.Context, f flags) error {
 // build builds the pipeline.
 func build(s beam.Scope, f flags) {
 	files := fileio.ReadMatches(s, fileio.MatchFiles(s, f.input), fileio.ReadUncompressed())
-	files = beam.Reshuffle(s, files) // workers share them out
+	files = beam.Reshuffle(s, files) // so that all workers read files
 	texts, unread := beam.ParDo2(s.Scope("read"), &readFn{Column: f.column}, files)
 	vectors, dead := embed.Prompted(s, f.model, f.prompt, texts)
 	beam.ParDo0(s.Scope("write"), &writeFn{place{f.input, f.output}}, beam.GroupByKey(s, beam.ParDo(s, vectorByFile, vectors)))

@@ -22,7 +22,7 @@ import (
 
 const testModel = "../../../../text/testdata/embed"
 
-// What TestSameBytes computes; it also goes to another runner than prism by Beam's flags.
+// These flags are for TestSameBytes. Beam's own flags choose another runner than prism.
 var (
 	rows  = flag.Int("rows", 2000, "texts")
 	model = flag.String("embedder", testModel, "folder of the model")
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// texts are n mixed ones: empty, short, long and over the model's length, in several scripts.
+// texts returns n texts in several scripts: empty, short, long, and longer than the model's limit.
 func texts(n int) []string {
 	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to Paris attention Straße 東京 😀 unaffordable \"quoted\" naïve")
 	r := rand.New(rand.NewPCG(8, 9))
@@ -96,7 +96,7 @@ func shards(t *testing.T, dir string, all []string) (names []string, sizes []int
 	return names, sizes
 }
 
-// writeRecords writes records to a file, the texts to a column of a name.
+// writeRecords writes records to a file, with texts in the column name.
 func writeRecords(t *testing.T, path, name string, records []record) {
 	t.Helper()
 	var b bytes.Buffer
@@ -166,7 +166,7 @@ func read(t *testing.T, name string) []vector {
 	return found
 }
 
-// values reads n values of a column, none of which is null.
+// values reads n values of a column without nulls.
 func values[T any](t *testing.T, c file.ColumnChunkReader, n int) []T {
 	t.Helper()
 	out, levels := make([]T, n), make([]int16, n)
@@ -179,9 +179,9 @@ func values[T any](t *testing.T, c file.ColumnChunkReader, n int) []T {
 	return out
 }
 
-// TestSameBytes: vectors of files through Beam on prism, of bulk and of text.Embedder are the same
-// to the bit, whatever the order of shards and the number of threads; with -rows 100000 that takes
-// half a minute of processors.
+// TestSameBytes verifies that Beam on prism, bulk and text.Embedder compute the same bits for texts
+// of files, for any order of shards and number of threads. With -rows 100000 it takes half a minute
+// of processor time.
 func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	all := texts(*rows)
@@ -200,7 +200,7 @@ func TestSameBytes(t *testing.T) {
 		for i, name := range names {
 			path := filepath.Join(out, name+".parquet")
 			var found []vector
-			if _, err := os.Stat(path); sizes[i] > 0 || err == nil { // Beam has no files of no rows
+			if _, err := os.Stat(path); sizes[i] > 0 || err == nil { // Beam writes no file without rows
 				found = read(t, path)
 			}
 			if len(found) != sizes[i] {
@@ -246,8 +246,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a damaged file, one without the column and one without permission to read are
-// dead letters as a whole; the other files get results.
+// TestUnreadable verifies that a damaged file, a file without the column and one without read
+// permission are one dead letter each, and that all other files have results.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	one := "one"
@@ -262,7 +262,7 @@ func TestUnreadable(t *testing.T) {
 	}
 	writeRecords(t, filepath.Join(dir, "other.parquet"), "Line", []record{{1, &one}})
 	bad := []string{"cut", "other"}
-	if os.Getuid() != 0 { // who may read everything
+	if os.Getuid() != 0 { // root may read everything
 		bad = append(bad, "locked")
 		if err := os.WriteFile(filepath.Join(dir, "locked.parquet"), data, 0); err != nil {
 			t.Fatal(err)
