@@ -277,7 +277,7 @@ func TestDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, reason := range []string{"not UTF-8", `no string \"text\"`, "no JSON object", "no JSON object", "too many tokens"} {
+	for i, reason := range []string{"not UTF-8", `no string \"text\"`, "not a JSON object", "not a JSON object", "too many tokens"} {
 		if line := strings.Split(string(data), "\n")[i]; !strings.Contains(line, reason) || !strings.Contains(line, `"input":"`+filepath.Join(dir, "in/a.jsonl")+`"`) {
 			t.Errorf("dead letter %s, want %s", line, reason)
 		}
