@@ -70,16 +70,16 @@ func (s *Server) lost(w http.ResponseWriter, r *http.Request) {
 		}
 		if len(methods) > 0 {
 			c.Header().Set("Allow", strings.Join(methods, ", "))
-			return engine.Errorf(engine.NotAllowed, "the method %s is not allowed here, use %s", r.Method, strings.Join(methods, ", "))
+			return engine.Errorf(engine.NotAllowed, "%s is not possible here, but %s", r.Method, strings.Join(methods, ", "))
 		}
 		for _, path := range []string{"/v1" + r.URL.Path, "/v1" + r.URL.Path + "s", strings.TrimPrefix(r.URL.Path, "/v1")} { // paths of clients with another base URL, and llama.cpp's paths
 			other := r.Clone(r.Context())
 			other.URL.Path = path
 			if _, pattern := s.mux.Handler(other); path != r.URL.Path && len(path) > 1 && pattern != "" {
-				return engine.Errorf(engine.NotFound, "there is no route %.200q, use %.200q", r.URL.Path, path)
+				return engine.Errorf(engine.NotFound, "there is nothing at %.200q, but at %.200q", r.URL.Path, path)
 			}
 		}
-		return engine.Errorf(engine.NotFound, "there is no route %.200q", r.URL.Path)
+		return engine.Errorf(engine.NotFound, "there is nothing at %.200q", r.URL.Path)
 	}
 	s.wire.Handler(&route).ServeHTTP(w, r)
 }

@@ -10,7 +10,7 @@ import (
 // Addresses of other servers are errors.
 func ImageFile(s string) ([]byte, error) {
 	if strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") {
-		return nil, errors.New("want the file, not its address: this server does not download files")
+		return nil, errors.New("this is an address, which this server does not ask: send the file")
 	}
 	if head, rest, ok := strings.Cut(s, ";base64,"); ok && strings.HasPrefix(head, "data:") {
 		s = rest
