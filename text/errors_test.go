@@ -26,8 +26,9 @@ func TestOptionsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := map[string][]string{} // by field
-	for _, m := range regexp.MustCompile(`(?m)^//   - ([^:\n]+): (.+)$`).FindAllStringSubmatch(string(source), -1) {
+	lines := strings.ReplaceAll(string(source), "\n//     ", " ") // items of a list in one line
+	listed := map[string][]string{}                               // by field
+	for _, m := range regexp.MustCompile(`(?m)^//   - ([^:\n]+): (.+)$`).FindAllStringSubmatch(lines, -1) {
 		for _, field := range strings.Split(m[2], ", ") {
 			listed[field] = append(listed[field], strings.Split(m[1], ", ")...)
 		}
