@@ -54,7 +54,7 @@ func qwen35Images(c *Checkpoint, _ configuration.Document, dim int) (*ImageReade
 		return nil, err
 	}
 	kind := strings.TrimSuffix(c.Config.ModelType, "_text") + "_vision" // of GGUF files, the type is that of the text
-	if err := ofModelType(d, kind, c.Config.ModelType); err != nil { // the second is that of early checkpoints
+	if err := ofModelType(d, kind, c.Config.ModelType); err != nil {    // the second is that of early checkpoints
 		return nil, err
 	}
 	d.AsClass(kind)
