@@ -46,10 +46,8 @@ var blocksKernels = []Kernel{
 		"w[4*nr*g+4*j+p%4]>>(p/4*2)&3 + w[8*nr+4*j+p%4]>>(p/4+4*g)&1 * 4."),
 }
 
-// blockTileKernels multiply the same layouts by tiles.
-var blockTileKernels = []Kernel{
-	blockTiles("blocks8"), blockTiles("blocks4"),
-}
+// blockTileKernels multiply some of these layouts by tiles.
+var blockTileKernels = []Kernel{blockTiles("blocks8"), blockTiles("blocks4"), blockTiles("blocks4K"), blockTiles("blocks4Min")}
 
 // blockTiles returns the micro-kernel by tiles for the layout of another.
 func blockTiles(name string) Kernel {
@@ -57,7 +55,7 @@ func blockTiles(name string) Kernel {
 	l := blocksKernels[at].Blocks
 	groups := Expr(fmt.Sprintf("k/%d", l.Group))
 	doc := []string{
-		"multiplies rows of integers with panels of nr columns by tiles, with the results of " + name + " for each panel. The panels are ldb",
+		"multiplies rows of integers by panels of nr columns with tiles; each panel has the results of " + name + ". The panels are ldb",
 		"bytes apart. The sums begin with 0.",
 	}
 	params := []Param{

@@ -53,11 +53,9 @@ var (
 
 // tileProduct is the kernel for elements of one kind, with its variables in the frame.
 type tileProduct struct {
-	*x86.Machine
+	*tileFrame
 	tileKind
-	shapes  vec.TileShapes
 	a, c, m vec.Kept    // the next strip of A and of C, and the rows left
-	shaped  operand.Mem // rows of the strip, for which the tiles have their shapes
 	depth   operand.Mem // bytes of a tile of A's rows
 	step    operand.Mem // bytes of a panel that go with them
 	far     operand.Mem // not 0 if rows of A are fetched ahead
@@ -68,13 +66,11 @@ type tileProduct struct {
 	end     tileEnds
 }
 
-func (t *tileProduct) local() operand.Mem { return t.AllocLocal(8) }
-
 func multiplyTiles(kind tileKind) func(vec.Machine) {
 	return Only(func(x *x86.Machine) {
-		t := &tileProduct{Machine: x, tileKind: kind, shapes: x.TileShapes()}
+		t := &tileProduct{tileFrame: newTileFrame(x), tileKind: kind}
 		t.a, t.c, t.m = x.KeepPtr("a"), x.KeepPtr("c"), x.KeepInt("m")
-		for _, m := range []*operand.Mem{&t.shaped, &t.depth, &t.step, &t.far, &t.second, &t.apart, &t.b, &t.to, &t.columns} {
+		for _, m := range []*operand.Mem{&t.depth, &t.step, &t.far, &t.second, &t.apart, &t.b, &t.to, &t.columns} {
 			*m = t.local()
 		}
 		t.distances()
@@ -84,7 +80,7 @@ func multiplyTiles(kind tileKind) func(vec.Machine) {
 		t.Label("rows")
 		left := t.m.Int()
 		t.atMost(left, 2*tileRows)
-		t.shape(left)
+		t.shape(left, asInt(t.get(t.depth)))
 		t.pairs()
 		t.Comment("the next rows")
 		t.a.AddRows(2*tileRows, t.IntParam("lda"), int(t.bytes))
@@ -101,16 +97,6 @@ func multiplyTiles(kind tileKind) func(vec.Machine) {
 	})
 }
 
-// put keeps a register in the frame.
-func (t *tileProduct) put(r any, to operand.Mem) { t.MOVQ(r.(reg.GPVirtual), to) }
-
-// get returns a fresh register with what is kept.
-func (t *tileProduct) get(from operand.Mem) reg.GPVirtual {
-	r := t.GP64()
-	t.MOVQ(from, r)
-	return r
-}
-
 // bytesOf is how many bytes a parameter takes that counts elements of A or B.
 func (t *tileProduct) bytesOf(param string) vec.Int {
 	n := t.IntParam(param)
@@ -122,13 +108,6 @@ func (t *tileProduct) bytesOf(param string) vec.Int {
 
 func gp(n vec.Int) reg.GPVirtual   { return n.Reg.(reg.GPVirtual) }
 func asInt(r reg.Register) vec.Int { return vec.Int{Reg: r} }
-
-// atMost is n = min(n, most).
-func (t *tileProduct) atMost(n vec.Int, most int) {
-	limit := t.Number(most)
-	t.CMPQ(gp(n), gp(limit))
-	t.CMOVQGT(gp(limit), gp(n))
-}
 
 // distances finds how many bytes of k a tile holds, the greatest power of two up to 64 that divides
 // those of a row. It also finds where pairs of tiles of columns are: side by side in a panel of 32
@@ -144,7 +123,6 @@ func (t *tileProduct) distances() {
 	t.IMULQ(gp(t.IntParam("nr")), depth)
 	t.put(depth, t.step)
 	far := t.Number(0)
-	t.put(far.Reg, t.shaped)
 	t.Compare(k, farDepth)
 	t.CMOVQGT(gp(k), gp(far))
 	t.put(far.Reg, t.far)
@@ -160,40 +138,6 @@ func (t *tileProduct) distances() {
 	t.Label("wide")
 	t.put(second, t.second)
 	t.put(apart, t.apart)
-}
-
-// shape configures tiles for 1 to 32 rows, unless they have these shapes: configuring clears them,
-// and takes as long as some products.
-func (t *tileProduct) shape(rows vec.Int) {
-	shaped := t.GP64()
-	t.MOVQ(t.shaped, shaped)
-	t.CMPQ(gp(rows), shaped)
-	t.JEQ(operand.LabelRef("shaped"))
-	t.MOVQ(gp(rows), t.shaped)
-	first, bytes := t.CopyInt(rows), t.GP64()
-	t.atMost(first, tileRows)
-	t.SubtractInt(rows, first)
-	t.MOVQ(t.depth, bytes)
-	deep := t.GP64()
-	t.MOVQ(bytes, deep)
-	t.SHRQ(operand.U8(2), deep) // a row of B has four bytes of k
-	row := t.Number(tileDepth)
-	second := asInt(t.GP64()) // where there are no rows, the tiles have no bytes either
-	t.XORL(gp(second).As32(), gp(second).As32())
-	secondA := asInt(t.GP64())
-	t.XORL(gp(secondA).As32(), gp(secondA).As32())
-	t.TESTQ(gp(rows), gp(rows))
-	t.CMOVQNE(gp(row), gp(second))
-	t.CMOVQNE(bytes, gp(secondA))
-	for j := range 2 {
-		t.shapes.Set(tileSums(0, j), first, row)
-		t.shapes.Set(tileSums(1, j), rows, second)
-		t.shapes.Set(tileB+vec.Tile(j), asInt(deep), row)
-	}
-	t.shapes.Set(tileA, first, asInt(bytes))
-	t.shapes.Set(tileA+1, rows, secondA)
-	t.shapes.Configure()
-	t.Label("shaped")
 }
 
 // pairs goes through the columns, two tiles of them at a time, and one where one is left.

@@ -17,12 +17,14 @@ TEXT ·bfloat16TilesAVX2AMX(SB), NOSPLIT, $160-128
 	MOVQ AX, 40(SP)
 	MOVQ AX, 48(SP)
 	MOVQ AX, 56(SP)
-	MOVQ a_base+32(FP), AX
+	MOVQ $0x00000000, AX
 	MOVQ AX, 64(SP)
-	MOVQ c_base+96(FP), AX
+	MOVQ a_base+32(FP), AX
 	MOVQ AX, 72(SP)
-	MOVQ m+0(FP), AX
+	MOVQ c_base+96(FP), AX
 	MOVQ AX, 80(SP)
+	MOVQ m+0(FP), AX
+	MOVQ AX, 88(SP)
 
 	// tiles are 64 bytes of k deep, or 32, or 16
 	MOVQ    k+8(FP), AX
@@ -38,7 +40,6 @@ TEXT ·bfloat16TilesAVX2AMX(SB), NOSPLIT, $160-128
 	IMULQ   DX, CX
 	MOVQ    CX, 104(SP)
 	MOVQ    $0x00000000, CX
-	MOVQ    CX, 88(SP)
 	CMPQ    AX, $+576
 	CMOVQGT AX, CX
 	MOVQ    CX, 112(SP)
@@ -59,42 +60,42 @@ wide:
 	MOVQ DX, 128(SP)
 
 rows:
-	MOVQ    80(SP), AX
+	MOVQ    88(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	MOVQ    88(SP), CX
-	CMPQ    AX, CX
+	MOVQ    96(SP), CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
 	JEQ     shaped
-	MOVQ    AX, 88(SP)
-	MOVQ    AX, CX
-	MOVQ    $0x00000010, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    96(SP), DX
-	MOVQ    DX, BX
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
 	SHRQ    $0x02, BX
 	MOVQ    $0x00000040, SI
-	XORL    DI, DI
-	XORL    R8, R8
+	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
 	TESTQ   AX, AX
 	CMOVQNE SI, DI
-	CMOVQNE DX, R8
-	MOVB    CL, 48(SP)
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
 	MOVW    SI, 16(SP)
 	MOVB    AL, 50(SP)
 	MOVW    DI, 20(SP)
 	MOVB    BL, 54(SP)
 	MOVW    SI, 28(SP)
-	MOVB    CL, 49(SP)
+	MOVB    DL, 49(SP)
 	MOVW    SI, 18(SP)
 	MOVB    AL, 51(SP)
 	MOVW    DI, 22(SP)
 	MOVB    BL, 55(SP)
 	MOVW    SI, 30(SP)
-	MOVB    CL, 52(SP)
-	MOVW    DX, 24(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
 	MOVB    AL, 53(SP)
 	MOVW    R8, 26(SP)
 	LEAQ    (SP), AX
@@ -103,7 +104,7 @@ rows:
 shaped:
 	MOVQ  b_base+64(FP), AX
 	MOVQ  AX, 136(SP)
-	MOVQ  72(SP), AX
+	MOVQ  80(SP), AX
 	MOVQ  AX, 144(SP)
 	MOVQ  panels+24(FP), AX
 	MOVQ  nr+16(FP), CX
@@ -113,12 +114,12 @@ shaped:
 pair:
 	CMPQ 152(SP), $+16
 	JLE  single
-	MOVQ 80(SP), AX
+	MOVQ 88(SP), AX
 	CMPQ AX, $+16
 	JLE  one_2
 	MOVQ lda+56(FP), AX
 	SHLQ $0x01, AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ CX, DX
 	MOVQ AX, BX
 	SHLQ $0x04, BX
@@ -217,7 +218,7 @@ near_2_2:
 one_2:
 	MOVQ lda+56(FP), AX
 	SHLQ $0x01, AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ 136(SP), DX
 	MOVQ DX, BX
 	ADDQ 120(SP), BX
@@ -255,12 +256,12 @@ end_2:
 	JMP  done
 
 single:
-	MOVQ 80(SP), AX
+	MOVQ 88(SP), AX
 	CMPQ AX, $+16
 	JLE  one_1
 	MOVQ lda+56(FP), AX
 	SHLQ $0x01, AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ CX, DX
 	MOVQ AX, BX
 	SHLQ $0x04, BX
@@ -345,7 +346,7 @@ near_2_1:
 one_1:
 	MOVQ lda+56(FP), AX
 	SHLQ $0x01, AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ 136(SP), DX
 	MOVQ nr+16(FP), BX
 	MOVQ k+8(FP), SI
@@ -371,12 +372,12 @@ done:
 	// the next rows
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+64, AX, AX
-	ADDQ   AX, 64(SP)
+	ADDQ   AX, 72(SP)
 	MOVQ   ldc+120(FP), AX
 	IMUL3Q $+128, AX, AX
-	ADDQ   AX, 72(SP)
-	SUBQ   $+32, 80(SP)
-	MOVQ   80(SP), AX
+	ADDQ   AX, 80(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
 	CMPQ   AX, $+0
 	JG     rows
 	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease

@@ -17,56 +17,64 @@ TEXT ·blocks8TilesAVX2F16CAMX(SB), NOSPLIT, $176-184
 	MOVQ         AX, 40(SP)
 	MOVQ         AX, 48(SP)
 	MOVQ         AX, 56(SP)
-	MOVQ         a_base+32(FP), AX
-	MOVQ         AX, 64(SP)
-	MOVQ         c_base+152(FP), AX
-	MOVQ         AX, 72(SP)
-	MOVQ         m+0(FP), AX
-	MOVQ         AX, 80(SP)
-	MOVQ         scale_base+64(FP), AX
-	MOVQ         AX, 88(SP)
-	VBROADCASTSS f32_80808080<>+0(SB), Y0
 	MOVQ         $0x00000000, AX
+	MOVQ         AX, 64(SP)
+	MOVQ         a_base+32(FP), AX
+	MOVQ         AX, 72(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 80(SP)
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
 	MOVQ         AX, 96(SP)
+	VBROADCASTSS f32_80808080<>+0(SB), Y0
 
 rows:
-	MOVQ    80(SP), AX
+	MOVQ    88(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	CMPQ    96(SP), AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
 	JEQ     shaped
-	MOVQ    AX, 96(SP)
-	MOVQ    AX, CX
-	MOVQ    $0x00000040, DX
-	MOVQ    $0x00000020, BX
-	MOVQ    $0x00000010, SI
-	CMPQ    CX, SI
-	CMOVQGT SI, CX
-	SUBQ    CX, AX
-	MOVQ    $0x00000000, SI
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
 	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
 	TESTQ   AX, AX
-	CMOVQNE DX, SI
-	CMOVQNE BX, DI
-	MOVQ    $0x00000008, R8
-	MOVB    CL, 48(SP)
-	MOVW    DX, 16(SP)
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
 	MOVB    AL, 50(SP)
-	MOVW    SI, 20(SP)
-	MOVB    R8, 54(SP)
-	MOVW    DX, 28(SP)
-	MOVB    CL, 52(SP)
-	MOVW    BX, 24(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
+	MOVB    AL, 51(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
 	MOVB    AL, 53(SP)
-	MOVW    DI, 26(SP)
+	MOVW    R8, 26(SP)
 	LEAQ    (SP), AX
 	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
 
 shaped:
 	MOVQ b_base+96(FP), AX
 	MOVQ AX, 104(SP)
-	MOVQ 72(SP), AX
+	MOVQ 80(SP), AX
 	MOVQ AX, 112(SP)
 	MOVQ panels+24(FP), AX
 	MOVQ AX, 120(SP)
@@ -75,7 +83,7 @@ panel:
 	MOVQ   work_base+128(FP), AX
 	ADDQ   $+13056, AX
 	VXORPS Y1, Y1, Y1
-	MOVQ   96(SP), CX
+	MOVQ   64(SP), CX
 
 clear:
 	VMOVUPS Y1, (AX)
@@ -87,7 +95,7 @@ clear:
 	MOVQ    AX, 136(SP)
 	MOVQ    k+8(FP), AX
 	MOVQ    AX, 144(SP)
-	MOVQ    88(SP), AX
+	MOVQ    96(SP), AX
 	MOVQ    AX, 160(SP)
 	MOVQ    work_base+128(FP), AX
 	MOVQ    work_base+128(FP), CX
@@ -95,7 +103,7 @@ clear:
 	MOVQ    CX, DX
 	LEAQ    1024(DX)(DX*1), DX
 	MOVQ    DX, 128(SP)
-	MOVQ    64(SP), DX
+	MOVQ    72(SP), DX
 	MOVQ    104(SP), BX
 
 	// the first group
@@ -170,7 +178,7 @@ group:
 	LONG    $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
 	LONG    $0x4b7ba2c4; WORD $0x0224 // tileloadd (%rdx,%r8,1), %tmm4
 	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
-	CMPQ    96(SP), $+16
+	CMPQ    64(SP), $+16
 	JLE     one
 	MOVQ    R8, DI
 	SHLQ    $0x04, DI
@@ -191,7 +199,7 @@ multiplied:
 	MOVQ    160(SP), R8
 	MOVQ    work_base+128(FP), R9
 	ADDQ    $+13056, R9
-	MOVQ    96(SP), R10
+	MOVQ    64(SP), R10
 
 add:
 	VBROADCASTSS (R8), Y3
@@ -281,7 +289,7 @@ prepared:
 	JLE  stepped
 	MOVQ $0x00000080, DI
 	LONG $0x4b7ae2c4; WORD $0x3804 // tilestored %tmm0, (%rax,%rdi,1)
-	CMPQ 96(SP), $+16
+	CMPQ 64(SP), $+16
 	JLE  stored
 	ADDQ $+2048, AX
 	LONG $0x4b7ae2c4; WORD $0x3814 // tilestored %tmm2, (%rax,%rdi,1)
@@ -298,7 +306,7 @@ stepped:
 	MOVQ 112(SP), CX
 	MOVQ ldc+176(FP), DX
 	SHLQ $0x02, DX
-	MOVQ 96(SP), BX
+	MOVQ 64(SP), BX
 
 copy:
 	VMOVUPS (AX), Y1
@@ -318,13 +326,13 @@ copy:
 	// the next rows
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+32, AX, AX
-	ADDQ   AX, 64(SP)
+	ADDQ   AX, 72(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+128, AX, AX
-	ADDQ   AX, 72(SP)
-	ADDQ   $+128, 88(SP)
-	SUBQ   $+32, 80(SP)
-	MOVQ   80(SP), AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
 	CMPQ   AX, $+0
 	JG     rows
 	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
@@ -347,57 +355,65 @@ TEXT ·blocks4TilesAVX2F16CAMX(SB), NOSPLIT, $176-184
 	MOVQ         AX, 40(SP)
 	MOVQ         AX, 48(SP)
 	MOVQ         AX, 56(SP)
-	MOVQ         a_base+32(FP), AX
+	MOVQ         $0x00000000, AX
 	MOVQ         AX, 64(SP)
-	MOVQ         c_base+152(FP), AX
+	MOVQ         a_base+32(FP), AX
 	MOVQ         AX, 72(SP)
-	MOVQ         m+0(FP), AX
+	MOVQ         c_base+152(FP), AX
 	MOVQ         AX, 80(SP)
-	MOVQ         scale_base+64(FP), AX
+	MOVQ         m+0(FP), AX
 	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
+	MOVQ         AX, 96(SP)
 	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
 	VBROADCASTSS f32_08080808<>+0(SB), Y1
-	MOVQ         $0x00000000, AX
-	MOVQ         AX, 96(SP)
 
 rows:
-	MOVQ    80(SP), AX
+	MOVQ    88(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	CMPQ    96(SP), AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
 	JEQ     shaped
-	MOVQ    AX, 96(SP)
-	MOVQ    AX, CX
-	MOVQ    $0x00000040, DX
-	MOVQ    $0x00000020, BX
-	MOVQ    $0x00000010, SI
-	CMPQ    CX, SI
-	CMOVQGT SI, CX
-	SUBQ    CX, AX
-	MOVQ    $0x00000000, SI
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
 	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
 	TESTQ   AX, AX
-	CMOVQNE DX, SI
-	CMOVQNE BX, DI
-	MOVQ    $0x00000008, R8
-	MOVB    CL, 48(SP)
-	MOVW    DX, 16(SP)
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
 	MOVB    AL, 50(SP)
-	MOVW    SI, 20(SP)
-	MOVB    R8, 54(SP)
-	MOVW    DX, 28(SP)
-	MOVB    CL, 52(SP)
-	MOVW    BX, 24(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
+	MOVB    AL, 51(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
 	MOVB    AL, 53(SP)
-	MOVW    DI, 26(SP)
+	MOVW    R8, 26(SP)
 	LEAQ    (SP), AX
 	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
 
 shaped:
 	MOVQ b_base+96(FP), AX
 	MOVQ AX, 104(SP)
-	MOVQ 72(SP), AX
+	MOVQ 80(SP), AX
 	MOVQ AX, 112(SP)
 	MOVQ panels+24(FP), AX
 	MOVQ AX, 120(SP)
@@ -406,7 +422,7 @@ panel:
 	MOVQ   work_base+128(FP), AX
 	ADDQ   $+13056, AX
 	VXORPS Y2, Y2, Y2
-	MOVQ   96(SP), CX
+	MOVQ   64(SP), CX
 
 clear:
 	VMOVUPS Y2, (AX)
@@ -418,7 +434,7 @@ clear:
 	MOVQ    AX, 136(SP)
 	MOVQ    k+8(FP), AX
 	MOVQ    AX, 144(SP)
-	MOVQ    88(SP), AX
+	MOVQ    96(SP), AX
 	MOVQ    AX, 160(SP)
 	MOVQ    work_base+128(FP), AX
 	MOVQ    work_base+128(FP), CX
@@ -426,7 +442,7 @@ clear:
 	MOVQ    CX, DX
 	LEAQ    1024(DX)(DX*1), DX
 	MOVQ    DX, 128(SP)
-	MOVQ    64(SP), DX
+	MOVQ    72(SP), DX
 	MOVQ    104(SP), BX
 
 	// the first group
@@ -517,7 +533,7 @@ group:
 	LONG    $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
 	LONG    $0x4b7ba2c4; WORD $0x0224 // tileloadd (%rdx,%r8,1), %tmm4
 	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
-	CMPQ    96(SP), $+16
+	CMPQ    64(SP), $+16
 	JLE     one
 	MOVQ    R8, DI
 	SHLQ    $0x04, DI
@@ -538,7 +554,7 @@ multiplied:
 	MOVQ    160(SP), R8
 	MOVQ    work_base+128(FP), R9
 	ADDQ    $+13056, R9
-	MOVQ    96(SP), R10
+	MOVQ    64(SP), R10
 
 add:
 	VBROADCASTSS (R8), Y4
@@ -644,7 +660,7 @@ prepared:
 	JLE  stepped
 	MOVQ $0x00000080, DI
 	LONG $0x4b7ae2c4; WORD $0x3804 // tilestored %tmm0, (%rax,%rdi,1)
-	CMPQ 96(SP), $+16
+	CMPQ 64(SP), $+16
 	JLE  stored
 	ADDQ $+2048, AX
 	LONG $0x4b7ae2c4; WORD $0x3814 // tilestored %tmm2, (%rax,%rdi,1)
@@ -661,7 +677,7 @@ stepped:
 	MOVQ 112(SP), CX
 	MOVQ ldc+176(FP), DX
 	SHLQ $0x02, DX
-	MOVQ 96(SP), BX
+	MOVQ 64(SP), BX
 
 copy:
 	VMOVUPS (AX), Y2
@@ -681,13 +697,13 @@ copy:
 	// the next rows
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+32, AX, AX
-	ADDQ   AX, 64(SP)
+	ADDQ   AX, 72(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+128, AX, AX
-	ADDQ   AX, 72(SP)
-	ADDQ   $+128, 88(SP)
-	SUBQ   $+32, 80(SP)
-	MOVQ   80(SP), AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
 	CMPQ   AX, $+0
 	JG     rows
 	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
@@ -699,3 +715,760 @@ GLOBL f32_0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
 DATA f32_08080808<>+0(SB)/4, $0x08080808
 GLOBL f32_08080808<>(SB), RODATA|NOPTR, $4
+
+// func blocks4KTilesAVX2F16CAMX(m int, k int, nr int, panels int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+// Requires: AMXINT8, AMXTILE, AVX, AVX2, CMOV, F16C
+TEXT ·blocks4KTilesAVX2F16CAMX(SB), NOSPLIT, $184-208
+	MOVQ         $+1, AX
+	MOVQ         AX, (SP)
+	XORL         AX, AX
+	MOVQ         AX, 8(SP)
+	MOVQ         AX, 16(SP)
+	MOVQ         AX, 24(SP)
+	MOVQ         AX, 32(SP)
+	MOVQ         AX, 40(SP)
+	MOVQ         AX, 48(SP)
+	MOVQ         AX, 56(SP)
+	MOVQ         $0x00000000, AX
+	MOVQ         AX, 64(SP)
+	MOVQ         a_base+32(FP), AX
+	MOVQ         AX, 72(SP)
+	MOVQ         c_base+176(FP), AX
+	MOVQ         AX, 80(SP)
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
+	MOVQ         AX, 96(SP)
+	MOVQ         offset_base+88(FP), AX
+	MOVQ         AX, 104(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+
+rows:
+	MOVQ    88(SP), AX
+	MOVQ    $0x00000020, CX
+	CMPQ    AX, CX
+	CMOVQGT CX, AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
+	JEQ     shaped
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
+	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
+	TESTQ   AX, AX
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
+	MOVB    AL, 50(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
+	MOVB    AL, 51(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
+	MOVB    AL, 53(SP)
+	MOVW    R8, 26(SP)
+	LEAQ    (SP), AX
+	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
+
+shaped:
+	MOVQ b_base+120(FP), AX
+	MOVQ AX, 112(SP)
+	MOVQ 80(SP), AX
+	MOVQ AX, 120(SP)
+	MOVQ panels+24(FP), AX
+	MOVQ AX, 128(SP)
+
+panel:
+	MOVQ   work_base+152(FP), AX
+	ADDQ   $+13056, AX
+	VXORPS Y1, Y1, Y1
+	MOVQ   64(SP), CX
+
+clear:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+1, CX
+	JNZ     clear
+	MOVQ    $0x00000000, AX
+	MOVQ    AX, 144(SP)
+	MOVQ    k+8(FP), AX
+	MOVQ    AX, 152(SP)
+	MOVQ    96(SP), AX
+	MOVQ    AX, 168(SP)
+	MOVQ    104(SP), AX
+	MOVQ    AX, 176(SP)
+	MOVQ    work_base+152(FP), AX
+	MOVQ    work_base+152(FP), CX
+	ADDQ    $+17152, CX
+	MOVQ    CX, DX
+	LEAQ    1024(DX)(DX*1), DX
+	MOVQ    DX, 136(SP)
+	MOVQ    72(SP), DX
+	MOVQ    112(SP), BX
+	MOVQ    $0x00000100, SI
+	MOVQ    SI, 160(SP)
+	LEAQ    64(BX), SI
+
+	// the first group
+	VMOVUPS   32(SI), Y1
+	VMOVUPS   64(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, (CX)
+	VMOVUPS   Y4, 32(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 256(CX)
+	VMOVUPS   Y2, 288(CX)
+	VMOVUPS   96(SI), Y1
+	VMOVUPS   128(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 64(CX)
+	VMOVUPS   Y4, 96(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 320(CX)
+	VMOVUPS   Y2, 352(CX)
+	VMOVUPS   160(SI), Y1
+	VMOVUPS   192(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 128(CX)
+	VMOVUPS   Y4, 160(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 384(CX)
+	VMOVUPS   Y2, 416(CX)
+	VMOVUPS   224(SI), Y1
+	VMOVUPS   256(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 192(CX)
+	VMOVUPS   Y4, 224(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 448(CX)
+	VMOVUPS   Y2, 480(CX)
+	VCVTPH2PS (BX), Y1
+	VPMOVZXBD (SI), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPH2PS 16(BX), Y2
+	VPMOVZXBD 8(SI), Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   Y1, 4096(AX)
+	VMOVUPS   Y2, 4128(AX)
+	VCVTPH2PS 32(BX), Y1
+	VPMOVZXBD 16(SI), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPH2PS 48(BX), Y2
+	VPMOVZXBD 24(SI), Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   Y1, 4224(AX)
+	VMOVUPS   Y2, 4256(AX)
+	ADDQ      $+288, SI
+	SUBQ      $+32, 160(SP)
+	JNE       within_first
+	MOVQ      $0x00000100, BX
+	MOVQ      BX, 160(SP)
+	MOVQ      SI, BX
+	ADDQ      $+64, SI
+
+within_first:
+group:
+	MOVQ    AX, DI
+	MOVQ    work_base+152(FP), R8
+	ADDQ    $+4352, DI
+	MOVQ    work_base+152(FP), R9
+	ADDQ    $+13056, R9
+	CMPQ    DI, R9
+	CMOVQEQ R8, DI
+	CMPQ    152(SP), $+0
+	JLE     multiplied
+	MOVQ    $0x00000040, R8
+	MOVQ    lda+56(FP), R9
+	MOVQ    CX, R10
+	LONG    $0x4b7b82c4; WORD $0x0234 // tileloadd (%r10,%r8,1), %tmm6
+	LONG    $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG    $0x4b7ba2c4; WORD $0x0a24 // tileloadd (%rdx,%r9,1), %tmm4
+	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
+	CMPQ    64(SP), $+16
+	JLE     one
+	MOVQ    R9, R8
+	SHLQ    $0x04, R8
+	ADDQ    DX, R8
+	LONG    $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+	LONG    $0x4b7b82c4; WORD $0x082c // tileloadd (%r8,%r9,1), %tmm5
+	LONG    $0x5e4be2c4; BYTE $0xd5 // tdpbssd %tmm6, %tmm5, %tmm2
+
+one:
+	ADDQ $+32, DX
+
+multiplied:
+	CMPQ    144(SP), $+2
+	JLT     added
+	MOVQ    DI, R8
+	VMOVUPS 4096(R8), Y1
+	VMOVUPS 4128(R8), Y2
+	MOVQ    168(SP), R9
+	VMOVUPS 4224(R8), Y3
+	VMOVUPS 4256(R8), Y4
+	MOVQ    176(SP), R10
+	MOVQ    work_base+152(FP), R11
+	ADDQ    $+13056, R11
+	MOVQ    64(SP), R12
+
+add:
+	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (R10), Y6
+	VMOVUPS      (R8), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y1, Y7, Y7
+	VADDPS       (R11), Y7, Y7
+	VMULPS       Y3, Y6, Y8
+	VADDPS       Y8, Y7, Y7
+	VMOVUPS      Y7, (R11)
+	VMOVUPS      32(R8), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VADDPS       32(R11), Y7, Y7
+	VMULPS       Y4, Y6, Y5
+	VADDPS       Y5, Y7, Y7
+	VMOVUPS      Y7, 32(R11)
+	ADDQ         $+128, R8
+	ADDQ         $+4, R9
+	ADDQ         $+4, R10
+	ADDQ         $+128, R11
+	SUBQ         $+1, R12
+	JNZ          add
+	MOVQ         ldscale+112(FP), R8
+	SHLQ         $0x02, R8
+	ADDQ         R8, 168(SP)
+	ADDQ         R8, 176(SP)
+
+added:
+	MOVQ      136(SP), R8
+	SUBQ      CX, R8
+	MOVQ      R8, CX
+	CMPQ      152(SP), $+32
+	JLE       prepared
+	VMOVUPS   32(SI), Y1
+	VMOVUPS   64(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, (CX)
+	VMOVUPS   Y4, 32(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 256(CX)
+	VMOVUPS   Y2, 288(CX)
+	VMOVUPS   96(SI), Y1
+	VMOVUPS   128(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 64(CX)
+	VMOVUPS   Y4, 96(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 320(CX)
+	VMOVUPS   Y2, 352(CX)
+	VMOVUPS   160(SI), Y1
+	VMOVUPS   192(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 128(CX)
+	VMOVUPS   Y4, 160(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 384(CX)
+	VMOVUPS   Y2, 416(CX)
+	VMOVUPS   224(SI), Y1
+	VMOVUPS   256(SI), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 192(CX)
+	VMOVUPS   Y4, 224(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 448(CX)
+	VMOVUPS   Y2, 480(CX)
+	VCVTPH2PS (BX), Y1
+	VPMOVZXBD (SI), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPH2PS 16(BX), Y2
+	VPMOVZXBD 8(SI), Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   Y1, 4096(DI)
+	VMOVUPS   Y2, 4128(DI)
+	VCVTPH2PS 32(BX), Y1
+	VPMOVZXBD 16(SI), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPH2PS 48(BX), Y2
+	VPMOVZXBD 24(SI), Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y3, Y2, Y2
+	VMOVUPS   Y1, 4224(DI)
+	VMOVUPS   Y2, 4256(DI)
+	ADDQ      $+288, SI
+	SUBQ      $+32, 160(SP)
+	JNE       within_next
+	MOVQ      $0x00000100, BX
+	MOVQ      BX, 160(SP)
+	MOVQ      SI, BX
+	ADDQ      $+64, SI
+
+within_next:
+prepared:
+	CMPQ 152(SP), $+0
+	JLE  stepped
+	MOVQ $0x00000080, R8
+	LONG $0x4b7aa2c4; WORD $0x0004 // tilestored %tmm0, (%rax,%r8,1)
+	CMPQ 64(SP), $+16
+	JLE  stored
+	ADDQ $+2048, AX
+	LONG $0x4b7aa2c4; WORD $0x0014 // tilestored %tmm2, (%rax,%r8,1)
+
+stored:
+stepped:
+	MOVQ DI, AX
+	INCQ 144(SP)
+	SUBQ $+32, 152(SP)
+	CMPQ 152(SP), $-64
+	JNE  group
+	MOVQ work_base+152(FP), AX
+	ADDQ $+13056, AX
+	MOVQ 120(SP), CX
+	MOVQ ldc+200(FP), DX
+	SHLQ $0x02, DX
+	MOVQ 64(SP), BX
+
+copy:
+	VMOVUPS (AX), Y1
+	VMOVUPS Y1, (CX)
+	VMOVUPS 32(AX), Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    DX, CX
+	ADDQ    $+128, AX
+	SUBQ    $+1, BX
+	JNZ     copy
+	ADDQ    $+64, 120(SP)
+	MOVQ    ldb+144(FP), AX
+	ADDQ    AX, 112(SP)
+	DECQ    128(SP)
+	JNE     panel
+
+	// the next rows
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+32, AX, AX
+	ADDQ   AX, 72(SP)
+	MOVQ   ldc+200(FP), AX
+	IMUL3Q $+128, AX, AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	ADDQ   $+128, 104(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
+	CMPQ   AX, $+0
+	JG     rows
+	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
+	VZEROUPPER
+	RET
+
+// func blocks4MinTilesAVX2F16CAMX(m int, k int, nr int, panels int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+// Requires: AMXINT8, AMXTILE, AVX, AVX2, CMOV, F16C
+TEXT ·blocks4MinTilesAVX2F16CAMX(SB), NOSPLIT, $184-208
+	MOVQ         $+1, AX
+	MOVQ         AX, (SP)
+	XORL         AX, AX
+	MOVQ         AX, 8(SP)
+	MOVQ         AX, 16(SP)
+	MOVQ         AX, 24(SP)
+	MOVQ         AX, 32(SP)
+	MOVQ         AX, 40(SP)
+	MOVQ         AX, 48(SP)
+	MOVQ         AX, 56(SP)
+	MOVQ         $0x00000000, AX
+	MOVQ         AX, 64(SP)
+	MOVQ         a_base+32(FP), AX
+	MOVQ         AX, 72(SP)
+	MOVQ         c_base+176(FP), AX
+	MOVQ         AX, 80(SP)
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
+	MOVQ         AX, 96(SP)
+	MOVQ         offset_base+88(FP), AX
+	MOVQ         AX, 104(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Y0
+
+rows:
+	MOVQ    88(SP), AX
+	MOVQ    $0x00000020, CX
+	CMPQ    AX, CX
+	CMOVQGT CX, AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
+	JEQ     shaped
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
+	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
+	TESTQ   AX, AX
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
+	MOVB    AL, 50(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
+	MOVB    AL, 51(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
+	MOVB    AL, 53(SP)
+	MOVW    R8, 26(SP)
+	LEAQ    (SP), AX
+	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
+
+shaped:
+	MOVQ b_base+120(FP), AX
+	MOVQ AX, 112(SP)
+	MOVQ 80(SP), AX
+	MOVQ AX, 120(SP)
+	MOVQ panels+24(FP), AX
+	MOVQ AX, 128(SP)
+
+panel:
+	MOVQ   work_base+152(FP), AX
+	ADDQ   $+13056, AX
+	VXORPS Y1, Y1, Y1
+	MOVQ   64(SP), CX
+
+clear:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+1, CX
+	JNZ     clear
+	MOVQ    $0x00000000, AX
+	MOVQ    AX, 144(SP)
+	MOVQ    k+8(FP), AX
+	MOVQ    AX, 152(SP)
+	MOVQ    96(SP), AX
+	MOVQ    AX, 168(SP)
+	MOVQ    104(SP), AX
+	MOVQ    AX, 176(SP)
+	MOVQ    work_base+152(FP), AX
+	MOVQ    work_base+152(FP), CX
+	ADDQ    $+17152, CX
+	MOVQ    CX, DX
+	LEAQ    1024(DX)(DX*1), DX
+	MOVQ    DX, 136(SP)
+	MOVQ    72(SP), DX
+	MOVQ    112(SP), BX
+
+	// the first group
+	VMOVUPS   64(BX), Y1
+	VMOVUPS   96(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, (CX)
+	VMOVUPS   Y4, 32(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 256(CX)
+	VMOVUPS   Y2, 288(CX)
+	VMOVUPS   128(BX), Y1
+	VMOVUPS   160(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 64(CX)
+	VMOVUPS   Y4, 96(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 320(CX)
+	VMOVUPS   Y2, 352(CX)
+	VMOVUPS   192(BX), Y1
+	VMOVUPS   224(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 128(CX)
+	VMOVUPS   Y4, 160(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 384(CX)
+	VMOVUPS   Y2, 416(CX)
+	VMOVUPS   256(BX), Y1
+	VMOVUPS   288(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 192(CX)
+	VMOVUPS   Y4, 224(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 448(CX)
+	VMOVUPS   Y2, 480(CX)
+	VCVTPH2PS (BX), Y1
+	VCVTPH2PS 16(BX), Y2
+	VMOVUPS   Y1, 4096(AX)
+	VMOVUPS   Y2, 4128(AX)
+	VCVTPH2PS 32(BX), Y1
+	VCVTPH2PS 48(BX), Y2
+	VMOVUPS   Y1, 4224(AX)
+	VMOVUPS   Y2, 4256(AX)
+	ADDQ      $+320, BX
+
+group:
+	MOVQ    AX, SI
+	MOVQ    work_base+152(FP), DI
+	ADDQ    $+4352, SI
+	MOVQ    work_base+152(FP), R8
+	ADDQ    $+13056, R8
+	CMPQ    SI, R8
+	CMOVQEQ DI, SI
+	CMPQ    152(SP), $+0
+	JLE     multiplied
+	MOVQ    $0x00000040, DI
+	MOVQ    lda+56(FP), R8
+	MOVQ    CX, R9
+	LONG    $0x4b7bc2c4; WORD $0x3934 // tileloadd (%r9,%rdi,1), %tmm6
+	LONG    $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG    $0x4b7ba2c4; WORD $0x0224 // tileloadd (%rdx,%r8,1), %tmm4
+	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
+	CMPQ    64(SP), $+16
+	JLE     one
+	MOVQ    R8, DI
+	SHLQ    $0x04, DI
+	ADDQ    DX, DI
+	LONG    $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+	LONG    $0x4b7ba2c4; WORD $0x072c // tileloadd (%rdi,%r8,1), %tmm5
+	LONG    $0x5e4be2c4; BYTE $0xd5 // tdpbssd %tmm6, %tmm5, %tmm2
+
+one:
+	ADDQ $+32, DX
+
+multiplied:
+	CMPQ    144(SP), $+2
+	JLT     added
+	MOVQ    SI, DI
+	VMOVUPS 4096(DI), Y1
+	VMOVUPS 4128(DI), Y2
+	MOVQ    168(SP), R8
+	VMOVUPS 4224(DI), Y3
+	VMOVUPS 4256(DI), Y4
+	MOVQ    176(SP), R9
+	MOVQ    work_base+152(FP), R10
+	ADDQ    $+13056, R10
+	MOVQ    64(SP), R11
+
+add:
+	VBROADCASTSS (R8), Y5
+	VBROADCASTSS (R9), Y6
+	VMOVUPS      (DI), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y1, Y7, Y7
+	VADDPS       (R10), Y7, Y7
+	VMULPS       Y3, Y6, Y8
+	VADDPS       Y8, Y7, Y7
+	VMOVUPS      Y7, (R10)
+	VMOVUPS      32(DI), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y2, Y7, Y7
+	VADDPS       32(R10), Y7, Y7
+	VMULPS       Y4, Y6, Y5
+	VADDPS       Y5, Y7, Y7
+	VMOVUPS      Y7, 32(R10)
+	ADDQ         $+128, DI
+	ADDQ         $+4, R8
+	ADDQ         $+4, R9
+	ADDQ         $+128, R10
+	SUBQ         $+1, R11
+	JNZ          add
+	MOVQ         ldscale+112(FP), DI
+	SHLQ         $0x02, DI
+	ADDQ         DI, 168(SP)
+	ADDQ         DI, 176(SP)
+
+added:
+	MOVQ      136(SP), DI
+	SUBQ      CX, DI
+	MOVQ      DI, CX
+	CMPQ      152(SP), $+32
+	JLE       prepared
+	VMOVUPS   64(BX), Y1
+	VMOVUPS   96(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, (CX)
+	VMOVUPS   Y4, 32(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 256(CX)
+	VMOVUPS   Y2, 288(CX)
+	VMOVUPS   128(BX), Y1
+	VMOVUPS   160(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 64(CX)
+	VMOVUPS   Y4, 96(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 320(CX)
+	VMOVUPS   Y2, 352(CX)
+	VMOVUPS   192(BX), Y1
+	VMOVUPS   224(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 128(CX)
+	VMOVUPS   Y4, 160(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 384(CX)
+	VMOVUPS   Y2, 416(CX)
+	VMOVUPS   256(BX), Y1
+	VMOVUPS   288(BX), Y2
+	VPAND     Y0, Y1, Y3
+	VPAND     Y0, Y2, Y4
+	VMOVUPS   Y3, 192(CX)
+	VMOVUPS   Y4, 224(CX)
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     Y0, Y1, Y1
+	VPSRLD    $0x04, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VMOVUPS   Y1, 448(CX)
+	VMOVUPS   Y2, 480(CX)
+	VCVTPH2PS (BX), Y1
+	VCVTPH2PS 16(BX), Y2
+	VMOVUPS   Y1, 4096(SI)
+	VMOVUPS   Y2, 4128(SI)
+	VCVTPH2PS 32(BX), Y1
+	VCVTPH2PS 48(BX), Y2
+	VMOVUPS   Y1, 4224(SI)
+	VMOVUPS   Y2, 4256(SI)
+	ADDQ      $+320, BX
+
+prepared:
+	CMPQ 152(SP), $+0
+	JLE  stepped
+	MOVQ $0x00000080, DI
+	LONG $0x4b7ae2c4; WORD $0x3804 // tilestored %tmm0, (%rax,%rdi,1)
+	CMPQ 64(SP), $+16
+	JLE  stored
+	ADDQ $+2048, AX
+	LONG $0x4b7ae2c4; WORD $0x3814 // tilestored %tmm2, (%rax,%rdi,1)
+
+stored:
+stepped:
+	MOVQ SI, AX
+	INCQ 144(SP)
+	SUBQ $+32, 152(SP)
+	CMPQ 152(SP), $-64
+	JNE  group
+	MOVQ work_base+152(FP), AX
+	ADDQ $+13056, AX
+	MOVQ 120(SP), CX
+	MOVQ ldc+200(FP), DX
+	SHLQ $0x02, DX
+	MOVQ 64(SP), BX
+
+copy:
+	VMOVUPS (AX), Y1
+	VMOVUPS Y1, (CX)
+	VMOVUPS 32(AX), Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    DX, CX
+	ADDQ    $+128, AX
+	SUBQ    $+1, BX
+	JNZ     copy
+	ADDQ    $+64, 120(SP)
+	MOVQ    ldb+144(FP), AX
+	ADDQ    AX, 112(SP)
+	DECQ    128(SP)
+	JNE     panel
+
+	// the next rows
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+32, AX, AX
+	ADDQ   AX, 72(SP)
+	MOVQ   ldc+200(FP), AX
+	IMUL3Q $+128, AX, AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	ADDQ   $+128, 104(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
+	CMPQ   AX, $+0
+	JG     rows
+	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
+	VZEROUPPER
+	RET

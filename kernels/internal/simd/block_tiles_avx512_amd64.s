@@ -17,62 +17,64 @@ TEXT ·blocks8TilesAVX512AMX(SB), NOSPLIT, $176-184
 	MOVQ         AX, 40(SP)
 	MOVQ         AX, 48(SP)
 	MOVQ         AX, 56(SP)
-	MOVQ         a_base+32(FP), AX
-	MOVQ         AX, 64(SP)
-	MOVQ         c_base+152(FP), AX
-	MOVQ         AX, 72(SP)
-	MOVQ         m+0(FP), AX
-	MOVQ         AX, 80(SP)
-	MOVQ         scale_base+64(FP), AX
-	MOVQ         AX, 88(SP)
-	VBROADCASTSS f32_80808080<>+0(SB), Z0
 	MOVQ         $0x00000000, AX
+	MOVQ         AX, 64(SP)
+	MOVQ         a_base+32(FP), AX
+	MOVQ         AX, 72(SP)
+	MOVQ         c_base+152(FP), AX
+	MOVQ         AX, 80(SP)
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
 	MOVQ         AX, 96(SP)
+	VBROADCASTSS f32_80808080<>+0(SB), Z0
 
 rows:
-	MOVQ    80(SP), AX
+	MOVQ    88(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	CMPQ    96(SP), AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
 	JEQ     shaped
-	MOVQ    AX, 96(SP)
-	MOVQ    AX, CX
-	MOVQ    $0x00000040, DX
-	MOVQ    $0x00000020, BX
-	MOVQ    $0x00000010, SI
-	CMPQ    CX, SI
-	CMOVQGT SI, CX
-	SUBQ    CX, AX
-	MOVQ    $0x00000000, SI
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
 	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
 	TESTQ   AX, AX
-	CMOVQNE DX, SI
-	CMOVQNE BX, DI
-	MOVQ    $0x00000008, R8
-	MOVB    CL, 48(SP)
-	MOVW    DX, 16(SP)
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
 	MOVB    AL, 50(SP)
-	MOVW    SI, 20(SP)
-	MOVB    R8, 54(SP)
-	MOVW    DX, 28(SP)
-	MOVB    CL, 49(SP)
-	MOVW    DX, 18(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
 	MOVB    AL, 51(SP)
-	MOVW    SI, 22(SP)
-	MOVB    R8, 55(SP)
-	MOVW    DX, 30(SP)
-	MOVB    CL, 52(SP)
-	MOVW    BX, 24(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
 	MOVB    AL, 53(SP)
-	MOVW    DI, 26(SP)
+	MOVW    R8, 26(SP)
 	LEAQ    (SP), AX
 	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
 
 shaped:
 	MOVQ b_base+96(FP), AX
 	MOVQ AX, 104(SP)
-	MOVQ 72(SP), AX
+	MOVQ 80(SP), AX
 	MOVQ AX, 112(SP)
 	MOVQ panels+24(FP), AX
 	MOVQ AX, 120(SP)
@@ -81,7 +83,7 @@ panel:
 	MOVQ   work_base+128(FP), AX
 	ADDQ   $+13056, AX
 	VXORPS Z1, Z1, Z1
-	MOVQ   96(SP), CX
+	MOVQ   64(SP), CX
 
 clear:
 	VMOVUPS Z1, (AX)
@@ -93,7 +95,7 @@ clear:
 	MOVQ    AX, 136(SP)
 	MOVQ    k+8(FP), AX
 	MOVQ    AX, 144(SP)
-	MOVQ    88(SP), AX
+	MOVQ    96(SP), AX
 	MOVQ    AX, 160(SP)
 	MOVQ    work_base+128(FP), AX
 	MOVQ    work_base+128(FP), CX
@@ -101,7 +103,7 @@ clear:
 	MOVQ    CX, DX
 	LEAQ    1024(DX)(DX*1), DX
 	MOVQ    DX, 128(SP)
-	MOVQ    64(SP), DX
+	MOVQ    72(SP), DX
 	MOVQ    104(SP), BX
 
 	// the first group
@@ -180,7 +182,7 @@ group:
 	LONG    $0x4b7ba2c4; WORD $0x0224 // tileloadd (%rdx,%r8,1), %tmm4
 	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
 	LONG    $0x5e43e2c4; BYTE $0xcc // tdpbssd %tmm7, %tmm4, %tmm1
-	CMPQ    96(SP), $+16
+	CMPQ    64(SP), $+16
 	JLE     one
 	MOVQ    R8, DI
 	SHLQ    $0x04, DI
@@ -203,7 +205,7 @@ multiplied:
 	MOVQ    160(SP), R8
 	MOVQ    work_base+128(FP), R9
 	ADDQ    $+13056, R9
-	MOVQ    96(SP), R10
+	MOVQ    64(SP), R10
 
 add:
 	VBROADCASTSS (R8), Z3
@@ -295,7 +297,7 @@ prepared:
 	LONG $0x4b7ae2c4; WORD $0x3804 // tilestored %tmm0, (%rax,%rdi,1)
 	ADDQ $+64, AX
 	LONG $0x4b7ae2c4; WORD $0x380c // tilestored %tmm1, (%rax,%rdi,1)
-	CMPQ 96(SP), $+16
+	CMPQ 64(SP), $+16
 	JLE  stored
 	ADDQ $+1984, AX
 	LONG $0x4b7ae2c4; WORD $0x3814 // tilestored %tmm2, (%rax,%rdi,1)
@@ -314,7 +316,7 @@ stepped:
 	MOVQ 112(SP), CX
 	MOVQ ldc+176(FP), DX
 	SHLQ $0x02, DX
-	MOVQ 96(SP), BX
+	MOVQ 64(SP), BX
 
 copy:
 	VMOVUPS (AX), Z1
@@ -334,13 +336,13 @@ copy:
 	// the next rows
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+32, AX, AX
-	ADDQ   AX, 64(SP)
+	ADDQ   AX, 72(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+128, AX, AX
-	ADDQ   AX, 72(SP)
-	ADDQ   $+128, 88(SP)
-	SUBQ   $+32, 80(SP)
-	MOVQ   80(SP), AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
 	CMPQ   AX, $+0
 	JG     rows
 	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
@@ -363,63 +365,65 @@ TEXT ·blocks4TilesAVX512AMX(SB), NOSPLIT, $176-184
 	MOVQ         AX, 40(SP)
 	MOVQ         AX, 48(SP)
 	MOVQ         AX, 56(SP)
-	MOVQ         a_base+32(FP), AX
+	MOVQ         $0x00000000, AX
 	MOVQ         AX, 64(SP)
-	MOVQ         c_base+152(FP), AX
+	MOVQ         a_base+32(FP), AX
 	MOVQ         AX, 72(SP)
-	MOVQ         m+0(FP), AX
+	MOVQ         c_base+152(FP), AX
 	MOVQ         AX, 80(SP)
-	MOVQ         scale_base+64(FP), AX
+	MOVQ         m+0(FP), AX
 	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
+	MOVQ         AX, 96(SP)
 	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
 	VBROADCASTSS f32_08080808<>+0(SB), Z1
-	MOVQ         $0x00000000, AX
-	MOVQ         AX, 96(SP)
 
 rows:
-	MOVQ    80(SP), AX
+	MOVQ    88(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	CMPQ    96(SP), AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
 	JEQ     shaped
-	MOVQ    AX, 96(SP)
-	MOVQ    AX, CX
-	MOVQ    $0x00000040, DX
-	MOVQ    $0x00000020, BX
-	MOVQ    $0x00000010, SI
-	CMPQ    CX, SI
-	CMOVQGT SI, CX
-	SUBQ    CX, AX
-	MOVQ    $0x00000000, SI
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
 	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
 	TESTQ   AX, AX
-	CMOVQNE DX, SI
-	CMOVQNE BX, DI
-	MOVQ    $0x00000008, R8
-	MOVB    CL, 48(SP)
-	MOVW    DX, 16(SP)
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
 	MOVB    AL, 50(SP)
-	MOVW    SI, 20(SP)
-	MOVB    R8, 54(SP)
-	MOVW    DX, 28(SP)
-	MOVB    CL, 49(SP)
-	MOVW    DX, 18(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
 	MOVB    AL, 51(SP)
-	MOVW    SI, 22(SP)
-	MOVB    R8, 55(SP)
-	MOVW    DX, 30(SP)
-	MOVB    CL, 52(SP)
-	MOVW    BX, 24(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
 	MOVB    AL, 53(SP)
-	MOVW    DI, 26(SP)
+	MOVW    R8, 26(SP)
 	LEAQ    (SP), AX
 	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
 
 shaped:
 	MOVQ b_base+96(FP), AX
 	MOVQ AX, 104(SP)
-	MOVQ 72(SP), AX
+	MOVQ 80(SP), AX
 	MOVQ AX, 112(SP)
 	MOVQ panels+24(FP), AX
 	MOVQ AX, 120(SP)
@@ -428,7 +432,7 @@ panel:
 	MOVQ   work_base+128(FP), AX
 	ADDQ   $+13056, AX
 	VXORPS Z2, Z2, Z2
-	MOVQ   96(SP), CX
+	MOVQ   64(SP), CX
 
 clear:
 	VMOVUPS Z2, (AX)
@@ -440,7 +444,7 @@ clear:
 	MOVQ    AX, 136(SP)
 	MOVQ    k+8(FP), AX
 	MOVQ    AX, 144(SP)
-	MOVQ    88(SP), AX
+	MOVQ    96(SP), AX
 	MOVQ    AX, 160(SP)
 	MOVQ    work_base+128(FP), AX
 	MOVQ    work_base+128(FP), CX
@@ -448,7 +452,7 @@ clear:
 	MOVQ    CX, DX
 	LEAQ    1024(DX)(DX*1), DX
 	MOVQ    DX, 128(SP)
-	MOVQ    64(SP), DX
+	MOVQ    72(SP), DX
 	MOVQ    104(SP), BX
 
 	// the first group
@@ -543,7 +547,7 @@ group:
 	LONG    $0x4b7ba2c4; WORD $0x0224 // tileloadd (%rdx,%r8,1), %tmm4
 	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
 	LONG    $0x5e43e2c4; BYTE $0xcc // tdpbssd %tmm7, %tmm4, %tmm1
-	CMPQ    96(SP), $+16
+	CMPQ    64(SP), $+16
 	JLE     one
 	MOVQ    R8, DI
 	SHLQ    $0x04, DI
@@ -566,7 +570,7 @@ multiplied:
 	MOVQ    160(SP), R8
 	MOVQ    work_base+128(FP), R9
 	ADDQ    $+13056, R9
-	MOVQ    96(SP), R10
+	MOVQ    64(SP), R10
 
 add:
 	VBROADCASTSS (R8), Z4
@@ -674,7 +678,7 @@ prepared:
 	LONG $0x4b7ae2c4; WORD $0x3804 // tilestored %tmm0, (%rax,%rdi,1)
 	ADDQ $+64, AX
 	LONG $0x4b7ae2c4; WORD $0x380c // tilestored %tmm1, (%rax,%rdi,1)
-	CMPQ 96(SP), $+16
+	CMPQ 64(SP), $+16
 	JLE  stored
 	ADDQ $+1984, AX
 	LONG $0x4b7ae2c4; WORD $0x3814 // tilestored %tmm2, (%rax,%rdi,1)
@@ -693,7 +697,7 @@ stepped:
 	MOVQ 112(SP), CX
 	MOVQ ldc+176(FP), DX
 	SHLQ $0x02, DX
-	MOVQ 96(SP), BX
+	MOVQ 64(SP), BX
 
 copy:
 	VMOVUPS (AX), Z2
@@ -713,13 +717,13 @@ copy:
 	// the next rows
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+32, AX, AX
-	ADDQ   AX, 64(SP)
+	ADDQ   AX, 72(SP)
 	MOVQ   ldc+176(FP), AX
 	IMUL3Q $+128, AX, AX
-	ADDQ   AX, 72(SP)
-	ADDQ   $+128, 88(SP)
-	SUBQ   $+32, 80(SP)
-	MOVQ   80(SP), AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
 	CMPQ   AX, $+0
 	JG     rows
 	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
@@ -731,3 +735,780 @@ GLOBL f32_0f0f0f0f<>(SB), RODATA|NOPTR, $4
 
 DATA f32_08080808<>+0(SB)/4, $0x08080808
 GLOBL f32_08080808<>(SB), RODATA|NOPTR, $4
+
+// func blocks4KTilesAVX512AMX(m int, k int, nr int, panels int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+// Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·blocks4KTilesAVX512AMX(SB), NOSPLIT, $184-208
+	MOVQ         $+1, AX
+	MOVQ         AX, (SP)
+	XORL         AX, AX
+	MOVQ         AX, 8(SP)
+	MOVQ         AX, 16(SP)
+	MOVQ         AX, 24(SP)
+	MOVQ         AX, 32(SP)
+	MOVQ         AX, 40(SP)
+	MOVQ         AX, 48(SP)
+	MOVQ         AX, 56(SP)
+	MOVQ         $0x00000000, AX
+	MOVQ         AX, 64(SP)
+	MOVQ         a_base+32(FP), AX
+	MOVQ         AX, 72(SP)
+	MOVQ         c_base+176(FP), AX
+	MOVQ         AX, 80(SP)
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
+	MOVQ         AX, 96(SP)
+	MOVQ         offset_base+88(FP), AX
+	MOVQ         AX, 104(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+
+rows:
+	MOVQ    88(SP), AX
+	MOVQ    $0x00000020, CX
+	CMPQ    AX, CX
+	CMOVQGT CX, AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
+	JEQ     shaped
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
+	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
+	TESTQ   AX, AX
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
+	MOVB    AL, 50(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
+	MOVB    AL, 51(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
+	MOVB    AL, 53(SP)
+	MOVW    R8, 26(SP)
+	LEAQ    (SP), AX
+	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
+
+shaped:
+	MOVQ b_base+120(FP), AX
+	MOVQ AX, 112(SP)
+	MOVQ 80(SP), AX
+	MOVQ AX, 120(SP)
+	MOVQ panels+24(FP), AX
+	MOVQ AX, 128(SP)
+
+panel:
+	MOVQ   work_base+152(FP), AX
+	ADDQ   $+13056, AX
+	VXORPS Z1, Z1, Z1
+	MOVQ   64(SP), CX
+
+clear:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+1, CX
+	JNZ     clear
+	MOVQ    $0x00000000, AX
+	MOVQ    AX, 144(SP)
+	MOVQ    k+8(FP), AX
+	MOVQ    AX, 152(SP)
+	MOVQ    96(SP), AX
+	MOVQ    AX, 168(SP)
+	MOVQ    104(SP), AX
+	MOVQ    AX, 176(SP)
+	MOVQ    work_base+152(FP), AX
+	MOVQ    work_base+152(FP), CX
+	ADDQ    $+17152, CX
+	MOVQ    CX, DX
+	LEAQ    1024(DX)(DX*1), DX
+	MOVQ    DX, 136(SP)
+	MOVQ    72(SP), DX
+	MOVQ    112(SP), BX
+	MOVQ    $0x00000100, SI
+	MOVQ    SI, 160(SP)
+	LEAQ    128(BX), SI
+
+	// the first group
+	VMOVUPS   64(SI), Z1
+	VMOVUPS   128(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, (CX)
+	VMOVUPS   Z4, 64(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 512(CX)
+	VMOVUPS   Z2, 576(CX)
+	VMOVUPS   192(SI), Z1
+	VMOVUPS   256(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 128(CX)
+	VMOVUPS   Z4, 192(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 640(CX)
+	VMOVUPS   Z2, 704(CX)
+	VMOVUPS   320(SI), Z1
+	VMOVUPS   384(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 256(CX)
+	VMOVUPS   Z4, 320(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 768(CX)
+	VMOVUPS   Z2, 832(CX)
+	VMOVUPS   448(SI), Z1
+	VMOVUPS   512(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 384(CX)
+	VMOVUPS   Z4, 448(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 896(CX)
+	VMOVUPS   Z2, 960(CX)
+	VCVTPH2PS (BX), Z1
+	VPMOVZXBD (SI), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPH2PS 32(BX), Z2
+	VPMOVZXBD 16(SI), Z3
+	VCVTDQ2PS Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   Z1, 4096(AX)
+	VMOVUPS   Z2, 4160(AX)
+	VCVTPH2PS 64(BX), Z1
+	VPMOVZXBD 32(SI), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPH2PS 96(BX), Z2
+	VPMOVZXBD 48(SI), Z3
+	VCVTDQ2PS Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   Z1, 4224(AX)
+	VMOVUPS   Z2, 4288(AX)
+	ADDQ      $+576, SI
+	SUBQ      $+32, 160(SP)
+	JNE       within_first
+	MOVQ      $0x00000100, BX
+	MOVQ      BX, 160(SP)
+	MOVQ      SI, BX
+	ADDQ      $+128, SI
+
+within_first:
+group:
+	MOVQ    AX, DI
+	MOVQ    work_base+152(FP), R8
+	ADDQ    $+4352, DI
+	MOVQ    work_base+152(FP), R9
+	ADDQ    $+13056, R9
+	CMPQ    DI, R9
+	CMOVQEQ R8, DI
+	CMPQ    152(SP), $+0
+	JLE     multiplied
+	MOVQ    $0x00000080, R8
+	MOVQ    lda+56(FP), R9
+	MOVQ    CX, R10
+	LONG    $0x4b7b82c4; WORD $0x0234 // tileloadd (%r10,%r8,1), %tmm6
+	ADDQ    $+64, R10
+	LONG    $0x4b7b82c4; WORD $0x023c // tileloadd (%r10,%r8,1), %tmm7
+	LONG    $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG    $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
+	LONG    $0x4b7ba2c4; WORD $0x0a24 // tileloadd (%rdx,%r9,1), %tmm4
+	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
+	LONG    $0x5e43e2c4; BYTE $0xcc // tdpbssd %tmm7, %tmm4, %tmm1
+	CMPQ    64(SP), $+16
+	JLE     one
+	MOVQ    R9, R8
+	SHLQ    $0x04, R8
+	ADDQ    DX, R8
+	LONG    $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+	LONG    $0x497be2c4; BYTE $0xd8 // tilezero %tmm3
+	LONG    $0x4b7b82c4; WORD $0x082c // tileloadd (%r8,%r9,1), %tmm5
+	LONG    $0x5e4be2c4; BYTE $0xd5 // tdpbssd %tmm6, %tmm5, %tmm2
+	LONG    $0x5e43e2c4; BYTE $0xdd // tdpbssd %tmm7, %tmm5, %tmm3
+
+one:
+	ADDQ $+32, DX
+
+multiplied:
+	CMPQ    144(SP), $+2
+	JLT     added
+	MOVQ    DI, R8
+	VMOVUPS 4096(R8), Z1
+	VMOVUPS 4160(R8), Z2
+	MOVQ    168(SP), R9
+	VMOVUPS 4224(R8), Z3
+	VMOVUPS 4288(R8), Z4
+	MOVQ    176(SP), R10
+	MOVQ    work_base+152(FP), R11
+	ADDQ    $+13056, R11
+	MOVQ    64(SP), R12
+
+add:
+	VBROADCASTSS (R9), Z5
+	VBROADCASTSS (R10), Z6
+	VMOVUPS      (R8), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z5, Z7, Z7
+	VMULPS       Z1, Z7, Z7
+	VADDPS       (R11), Z7, Z7
+	VMULPS       Z3, Z6, Z8
+	VADDPS       Z8, Z7, Z7
+	VMOVUPS      Z7, (R11)
+	VMOVUPS      64(R8), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z5, Z7, Z7
+	VMULPS       Z2, Z7, Z7
+	VADDPS       64(R11), Z7, Z7
+	VMULPS       Z4, Z6, Z5
+	VADDPS       Z5, Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	ADDQ         $+128, R8
+	ADDQ         $+4, R9
+	ADDQ         $+4, R10
+	ADDQ         $+128, R11
+	SUBQ         $+1, R12
+	JNZ          add
+	MOVQ         ldscale+112(FP), R8
+	SHLQ         $0x02, R8
+	ADDQ         R8, 168(SP)
+	ADDQ         R8, 176(SP)
+
+added:
+	MOVQ      136(SP), R8
+	SUBQ      CX, R8
+	MOVQ      R8, CX
+	CMPQ      152(SP), $+32
+	JLE       prepared
+	VMOVUPS   64(SI), Z1
+	VMOVUPS   128(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, (CX)
+	VMOVUPS   Z4, 64(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 512(CX)
+	VMOVUPS   Z2, 576(CX)
+	VMOVUPS   192(SI), Z1
+	VMOVUPS   256(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 128(CX)
+	VMOVUPS   Z4, 192(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 640(CX)
+	VMOVUPS   Z2, 704(CX)
+	VMOVUPS   320(SI), Z1
+	VMOVUPS   384(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 256(CX)
+	VMOVUPS   Z4, 320(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 768(CX)
+	VMOVUPS   Z2, 832(CX)
+	VMOVUPS   448(SI), Z1
+	VMOVUPS   512(SI), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 384(CX)
+	VMOVUPS   Z4, 448(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 896(CX)
+	VMOVUPS   Z2, 960(CX)
+	VCVTPH2PS (BX), Z1
+	VPMOVZXBD (SI), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPH2PS 32(BX), Z2
+	VPMOVZXBD 16(SI), Z3
+	VCVTDQ2PS Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   Z1, 4096(DI)
+	VMOVUPS   Z2, 4160(DI)
+	VCVTPH2PS 64(BX), Z1
+	VPMOVZXBD 32(SI), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPH2PS 96(BX), Z2
+	VPMOVZXBD 48(SI), Z3
+	VCVTDQ2PS Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   Z1, 4224(DI)
+	VMOVUPS   Z2, 4288(DI)
+	ADDQ      $+576, SI
+	SUBQ      $+32, 160(SP)
+	JNE       within_next
+	MOVQ      $0x00000100, BX
+	MOVQ      BX, 160(SP)
+	MOVQ      SI, BX
+	ADDQ      $+128, SI
+
+within_next:
+prepared:
+	CMPQ 152(SP), $+0
+	JLE  stepped
+	MOVQ $0x00000080, R8
+	LONG $0x4b7aa2c4; WORD $0x0004 // tilestored %tmm0, (%rax,%r8,1)
+	ADDQ $+64, AX
+	LONG $0x4b7aa2c4; WORD $0x000c // tilestored %tmm1, (%rax,%r8,1)
+	CMPQ 64(SP), $+16
+	JLE  stored
+	ADDQ $+1984, AX
+	LONG $0x4b7aa2c4; WORD $0x0014 // tilestored %tmm2, (%rax,%r8,1)
+	ADDQ $+64, AX
+	LONG $0x4b7aa2c4; WORD $0x001c // tilestored %tmm3, (%rax,%r8,1)
+
+stored:
+stepped:
+	MOVQ DI, AX
+	INCQ 144(SP)
+	SUBQ $+32, 152(SP)
+	CMPQ 152(SP), $-64
+	JNE  group
+	MOVQ work_base+152(FP), AX
+	ADDQ $+13056, AX
+	MOVQ 120(SP), CX
+	MOVQ ldc+200(FP), DX
+	SHLQ $0x02, DX
+	MOVQ 64(SP), BX
+
+copy:
+	VMOVUPS (AX), Z1
+	VMOVUPS Z1, (CX)
+	VMOVUPS 64(AX), Z1
+	VMOVUPS Z1, 64(CX)
+	ADDQ    DX, CX
+	ADDQ    $+128, AX
+	SUBQ    $+1, BX
+	JNZ     copy
+	ADDQ    $+128, 120(SP)
+	MOVQ    ldb+144(FP), AX
+	ADDQ    AX, 112(SP)
+	DECQ    128(SP)
+	JNE     panel
+
+	// the next rows
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+32, AX, AX
+	ADDQ   AX, 72(SP)
+	MOVQ   ldc+200(FP), AX
+	IMUL3Q $+128, AX, AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	ADDQ   $+128, 104(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
+	CMPQ   AX, $+0
+	JG     rows
+	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
+	VZEROUPPER
+	RET
+
+// func blocks4MinTilesAVX512AMX(m int, k int, nr int, panels int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+// Requires: AMXINT8, AMXTILE, AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·blocks4MinTilesAVX512AMX(SB), NOSPLIT, $184-208
+	MOVQ         $+1, AX
+	MOVQ         AX, (SP)
+	XORL         AX, AX
+	MOVQ         AX, 8(SP)
+	MOVQ         AX, 16(SP)
+	MOVQ         AX, 24(SP)
+	MOVQ         AX, 32(SP)
+	MOVQ         AX, 40(SP)
+	MOVQ         AX, 48(SP)
+	MOVQ         AX, 56(SP)
+	MOVQ         $0x00000000, AX
+	MOVQ         AX, 64(SP)
+	MOVQ         a_base+32(FP), AX
+	MOVQ         AX, 72(SP)
+	MOVQ         c_base+176(FP), AX
+	MOVQ         AX, 80(SP)
+	MOVQ         m+0(FP), AX
+	MOVQ         AX, 88(SP)
+	MOVQ         scale_base+64(FP), AX
+	MOVQ         AX, 96(SP)
+	MOVQ         offset_base+88(FP), AX
+	MOVQ         AX, 104(SP)
+	VBROADCASTSS f32_0f0f0f0f<>+0(SB), Z0
+
+rows:
+	MOVQ    88(SP), AX
+	MOVQ    $0x00000020, CX
+	CMPQ    AX, CX
+	CMOVQGT CX, AX
+	MOVQ    $0x00000020, CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
+	JEQ     shaped
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
+	SHRQ    $0x02, BX
+	MOVQ    $0x00000040, SI
+	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
+	TESTQ   AX, AX
+	CMOVQNE SI, DI
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
+	MOVW    SI, 16(SP)
+	MOVB    AL, 50(SP)
+	MOVW    DI, 20(SP)
+	MOVB    BL, 54(SP)
+	MOVW    SI, 28(SP)
+	MOVB    DL, 49(SP)
+	MOVW    SI, 18(SP)
+	MOVB    AL, 51(SP)
+	MOVW    DI, 22(SP)
+	MOVB    BL, 55(SP)
+	MOVW    SI, 30(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
+	MOVB    AL, 53(SP)
+	MOVW    R8, 26(SP)
+	LEAQ    (SP), AX
+	LONG    $0x4978e2c4; BYTE $0x00 // ldtilecfg (%rax)
+
+shaped:
+	MOVQ b_base+120(FP), AX
+	MOVQ AX, 112(SP)
+	MOVQ 80(SP), AX
+	MOVQ AX, 120(SP)
+	MOVQ panels+24(FP), AX
+	MOVQ AX, 128(SP)
+
+panel:
+	MOVQ   work_base+152(FP), AX
+	ADDQ   $+13056, AX
+	VXORPS Z1, Z1, Z1
+	MOVQ   64(SP), CX
+
+clear:
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $+128, AX
+	SUBQ    $+1, CX
+	JNZ     clear
+	MOVQ    $0x00000000, AX
+	MOVQ    AX, 144(SP)
+	MOVQ    k+8(FP), AX
+	MOVQ    AX, 152(SP)
+	MOVQ    96(SP), AX
+	MOVQ    AX, 168(SP)
+	MOVQ    104(SP), AX
+	MOVQ    AX, 176(SP)
+	MOVQ    work_base+152(FP), AX
+	MOVQ    work_base+152(FP), CX
+	ADDQ    $+17152, CX
+	MOVQ    CX, DX
+	LEAQ    1024(DX)(DX*1), DX
+	MOVQ    DX, 136(SP)
+	MOVQ    72(SP), DX
+	MOVQ    112(SP), BX
+
+	// the first group
+	VMOVUPS   128(BX), Z1
+	VMOVUPS   192(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, (CX)
+	VMOVUPS   Z4, 64(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 512(CX)
+	VMOVUPS   Z2, 576(CX)
+	VMOVUPS   256(BX), Z1
+	VMOVUPS   320(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 128(CX)
+	VMOVUPS   Z4, 192(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 640(CX)
+	VMOVUPS   Z2, 704(CX)
+	VMOVUPS   384(BX), Z1
+	VMOVUPS   448(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 256(CX)
+	VMOVUPS   Z4, 320(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 768(CX)
+	VMOVUPS   Z2, 832(CX)
+	VMOVUPS   512(BX), Z1
+	VMOVUPS   576(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 384(CX)
+	VMOVUPS   Z4, 448(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 896(CX)
+	VMOVUPS   Z2, 960(CX)
+	VCVTPH2PS (BX), Z1
+	VCVTPH2PS 32(BX), Z2
+	VMOVUPS   Z1, 4096(AX)
+	VMOVUPS   Z2, 4160(AX)
+	VCVTPH2PS 64(BX), Z1
+	VCVTPH2PS 96(BX), Z2
+	VMOVUPS   Z1, 4224(AX)
+	VMOVUPS   Z2, 4288(AX)
+	ADDQ      $+640, BX
+
+group:
+	MOVQ    AX, SI
+	MOVQ    work_base+152(FP), DI
+	ADDQ    $+4352, SI
+	MOVQ    work_base+152(FP), R8
+	ADDQ    $+13056, R8
+	CMPQ    SI, R8
+	CMOVQEQ DI, SI
+	CMPQ    152(SP), $+0
+	JLE     multiplied
+	MOVQ    $0x00000080, DI
+	MOVQ    lda+56(FP), R8
+	MOVQ    CX, R9
+	LONG    $0x4b7bc2c4; WORD $0x3934 // tileloadd (%r9,%rdi,1), %tmm6
+	ADDQ    $+64, R9
+	LONG    $0x4b7bc2c4; WORD $0x393c // tileloadd (%r9,%rdi,1), %tmm7
+	LONG    $0x497be2c4; BYTE $0xc0 // tilezero %tmm0
+	LONG    $0x497be2c4; BYTE $0xc8 // tilezero %tmm1
+	LONG    $0x4b7ba2c4; WORD $0x0224 // tileloadd (%rdx,%r8,1), %tmm4
+	LONG    $0x5e4be2c4; BYTE $0xc4 // tdpbssd %tmm6, %tmm4, %tmm0
+	LONG    $0x5e43e2c4; BYTE $0xcc // tdpbssd %tmm7, %tmm4, %tmm1
+	CMPQ    64(SP), $+16
+	JLE     one
+	MOVQ    R8, DI
+	SHLQ    $0x04, DI
+	ADDQ    DX, DI
+	LONG    $0x497be2c4; BYTE $0xd0 // tilezero %tmm2
+	LONG    $0x497be2c4; BYTE $0xd8 // tilezero %tmm3
+	LONG    $0x4b7ba2c4; WORD $0x072c // tileloadd (%rdi,%r8,1), %tmm5
+	LONG    $0x5e4be2c4; BYTE $0xd5 // tdpbssd %tmm6, %tmm5, %tmm2
+	LONG    $0x5e43e2c4; BYTE $0xdd // tdpbssd %tmm7, %tmm5, %tmm3
+
+one:
+	ADDQ $+32, DX
+
+multiplied:
+	CMPQ    144(SP), $+2
+	JLT     added
+	MOVQ    SI, DI
+	VMOVUPS 4096(DI), Z1
+	VMOVUPS 4160(DI), Z2
+	MOVQ    168(SP), R8
+	VMOVUPS 4224(DI), Z3
+	VMOVUPS 4288(DI), Z4
+	MOVQ    176(SP), R9
+	MOVQ    work_base+152(FP), R10
+	ADDQ    $+13056, R10
+	MOVQ    64(SP), R11
+
+add:
+	VBROADCASTSS (R8), Z5
+	VBROADCASTSS (R9), Z6
+	VMOVUPS      (DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z5, Z7, Z7
+	VMULPS       Z1, Z7, Z7
+	VADDPS       (R10), Z7, Z7
+	VMULPS       Z3, Z6, Z8
+	VADDPS       Z8, Z7, Z7
+	VMOVUPS      Z7, (R10)
+	VMOVUPS      64(DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z5, Z7, Z7
+	VMULPS       Z2, Z7, Z7
+	VADDPS       64(R10), Z7, Z7
+	VMULPS       Z4, Z6, Z5
+	VADDPS       Z5, Z7, Z7
+	VMOVUPS      Z7, 64(R10)
+	ADDQ         $+128, DI
+	ADDQ         $+4, R8
+	ADDQ         $+4, R9
+	ADDQ         $+128, R10
+	SUBQ         $+1, R11
+	JNZ          add
+	MOVQ         ldscale+112(FP), DI
+	SHLQ         $0x02, DI
+	ADDQ         DI, 168(SP)
+	ADDQ         DI, 176(SP)
+
+added:
+	MOVQ      136(SP), DI
+	SUBQ      CX, DI
+	MOVQ      DI, CX
+	CMPQ      152(SP), $+32
+	JLE       prepared
+	VMOVUPS   128(BX), Z1
+	VMOVUPS   192(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, (CX)
+	VMOVUPS   Z4, 64(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 512(CX)
+	VMOVUPS   Z2, 576(CX)
+	VMOVUPS   256(BX), Z1
+	VMOVUPS   320(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 128(CX)
+	VMOVUPS   Z4, 192(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 640(CX)
+	VMOVUPS   Z2, 704(CX)
+	VMOVUPS   384(BX), Z1
+	VMOVUPS   448(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 256(CX)
+	VMOVUPS   Z4, 320(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 768(CX)
+	VMOVUPS   Z2, 832(CX)
+	VMOVUPS   512(BX), Z1
+	VMOVUPS   576(BX), Z2
+	VPANDD    Z0, Z1, Z3
+	VPANDD    Z0, Z2, Z4
+	VMOVUPS   Z3, 384(CX)
+	VMOVUPS   Z4, 448(CX)
+	VPSRLD    $0x04, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPSRLD    $0x04, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VMOVUPS   Z1, 896(CX)
+	VMOVUPS   Z2, 960(CX)
+	VCVTPH2PS (BX), Z1
+	VCVTPH2PS 32(BX), Z2
+	VMOVUPS   Z1, 4096(SI)
+	VMOVUPS   Z2, 4160(SI)
+	VCVTPH2PS 64(BX), Z1
+	VCVTPH2PS 96(BX), Z2
+	VMOVUPS   Z1, 4224(SI)
+	VMOVUPS   Z2, 4288(SI)
+	ADDQ      $+640, BX
+
+prepared:
+	CMPQ 152(SP), $+0
+	JLE  stepped
+	MOVQ $0x00000080, DI
+	LONG $0x4b7ae2c4; WORD $0x3804 // tilestored %tmm0, (%rax,%rdi,1)
+	ADDQ $+64, AX
+	LONG $0x4b7ae2c4; WORD $0x380c // tilestored %tmm1, (%rax,%rdi,1)
+	CMPQ 64(SP), $+16
+	JLE  stored
+	ADDQ $+1984, AX
+	LONG $0x4b7ae2c4; WORD $0x3814 // tilestored %tmm2, (%rax,%rdi,1)
+	ADDQ $+64, AX
+	LONG $0x4b7ae2c4; WORD $0x381c // tilestored %tmm3, (%rax,%rdi,1)
+
+stored:
+stepped:
+	MOVQ SI, AX
+	INCQ 144(SP)
+	SUBQ $+32, 152(SP)
+	CMPQ 152(SP), $-64
+	JNE  group
+	MOVQ work_base+152(FP), AX
+	ADDQ $+13056, AX
+	MOVQ 120(SP), CX
+	MOVQ ldc+200(FP), DX
+	SHLQ $0x02, DX
+	MOVQ 64(SP), BX
+
+copy:
+	VMOVUPS (AX), Z1
+	VMOVUPS Z1, (CX)
+	VMOVUPS 64(AX), Z1
+	VMOVUPS Z1, 64(CX)
+	ADDQ    DX, CX
+	ADDQ    $+128, AX
+	SUBQ    $+1, BX
+	JNZ     copy
+	ADDQ    $+128, 120(SP)
+	MOVQ    ldb+144(FP), AX
+	ADDQ    AX, 112(SP)
+	DECQ    128(SP)
+	JNE     panel
+
+	// the next rows
+	MOVQ   lda+56(FP), AX
+	IMUL3Q $+32, AX, AX
+	ADDQ   AX, 72(SP)
+	MOVQ   ldc+200(FP), AX
+	IMUL3Q $+128, AX, AX
+	ADDQ   AX, 80(SP)
+	ADDQ   $+128, 96(SP)
+	ADDQ   $+128, 104(SP)
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
+	CMPQ   AX, $+0
+	JG     rows
+	LONG   $0x4978e2c4; BYTE $0xc0 // tilerelease
+	VZEROUPPER
+	RET

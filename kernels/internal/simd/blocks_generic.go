@@ -229,3 +229,11 @@ func blocks8TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float3
 func blocks4TilesGeneric(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, _ []int32, c []float32, ldc int) {
 	Blocks4Layout.multiplyTiles(m, k, nr, panels, a, lda, scale, nil, ldscale, b, ldb, c, ldc)
 }
+
+func blocks4KTilesGeneric(m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, _ []int32, c []float32, ldc int) {
+	Blocks4KLayout.multiplyTiles(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, c, ldc)
+}
+
+func blocks4MinTilesGeneric(m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, _ []int32, c []float32, ldc int) {
+	Blocks4MinLayout.multiplyTiles(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, c, ldc)
+}

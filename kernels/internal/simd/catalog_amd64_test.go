@@ -102,6 +102,8 @@ var functions = [numKernels][]any{
 	KernelBlocks3K:           {blocks3KAVX512VNNI, blocks3KAVX512, blocks3KAVX2VNNIF16C, blocks3KAVX2F16C, blocks3KGeneric},
 	KernelBlocks8Tiles:       {blocks8TilesAVX512AMX, blocks8TilesAVX2F16CAMX, blocks8TilesGeneric},
 	KernelBlocks4Tiles:       {blocks4TilesAVX512AMX, blocks4TilesAVX2F16CAMX, blocks4TilesGeneric},
+	KernelBlocks4KTiles:      {blocks4KTilesAVX512AMX, blocks4KTilesAVX2F16CAMX, blocks4KTilesGeneric},
+	KernelBlocks4MinTiles:    {blocks4MinTilesAVX512AMX, blocks4MinTilesAVX2F16CAMX, blocks4MinTilesGeneric},
 	KernelSignDots:           {signDotsAVX512VPOPCNTDQ, signDotsAVX512, signDotsAVX2, signDotsGeneric},
 	KernelDeltaRows:          {deltaRowsAVX512, deltaRowsAVX2, deltaRowsGeneric},
 	KernelScanRows:           {scanRowsAVX512, scanRowsAVX2, scanRowsGeneric},

@@ -102,6 +102,8 @@ var functions = [numKernels][]any{
 	KernelBlocks3K:           {blocks3KNEONDotProd, blocks3KNEON, blocks3KGeneric},
 	KernelBlocks8Tiles:       {blocks8TilesGeneric},
 	KernelBlocks4Tiles:       {blocks4TilesGeneric},
+	KernelBlocks4KTiles:      {blocks4KTilesGeneric},
+	KernelBlocks4MinTiles:    {blocks4MinTilesGeneric},
 	KernelSignDots:           {signDotsNEON, signDotsGeneric},
 	KernelDeltaRows:          {deltaRowsNEON, deltaRowsGeneric},
 	KernelScanRows:           {scanRowsNEON, scanRowsGeneric},

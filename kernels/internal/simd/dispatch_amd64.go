@@ -1691,6 +1691,46 @@ func Blocks4Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []floa
 	}
 }
 
+// Blocks4KTiles runs the implementation for the tier. [KernelBlocks4KTiles] has its contract.
+func Blocks4KTiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(offset, k/32, m, ldscale)
+		raceReadRows(b, panels, (k+255)/256*148*nr, ldb)
+		raceWrite(work)
+		raceWriteRows(c, m, panels*nr, ldc)
+	}
+	switch chosen[KernelBlocks4KTiles][isa&isaMask] {
+	case 0:
+		blocks4KTilesAVX512AMX(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+	case 1:
+		blocks4KTilesAVX2F16CAMX(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+	default:
+		blocks4KTilesGeneric(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+	}
+}
+
+// Blocks4MinTiles runs the implementation for the tier. [KernelBlocks4MinTiles] has its contract.
+func Blocks4MinTiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(offset, k/32, m, ldscale)
+		raceReadRows(b, panels, (k+31)/32*20*nr, ldb)
+		raceWrite(work)
+		raceWriteRows(c, m, panels*nr, ldc)
+	}
+	switch chosen[KernelBlocks4MinTiles][isa&isaMask] {
+	case 0:
+		blocks4MinTilesAVX512AMX(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+	case 1:
+		blocks4MinTilesAVX2F16CAMX(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+	default:
+		blocks4MinTilesGeneric(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+	}
+}
+
 // SignDots runs the implementation for the tier. [KernelSignDots] has its contract.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	if race.Enabled {

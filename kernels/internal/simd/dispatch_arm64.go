@@ -1305,6 +1305,16 @@ func Blocks4Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []floa
 	blocks4TilesGeneric(m, k, nr, panels, a, lda, scale, ldscale, b, ldb, work, c, ldc)
 }
 
+// Blocks4KTiles runs the implementation for the tier. [KernelBlocks4KTiles] has its contract.
+func Blocks4KTiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	blocks4KTilesGeneric(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+}
+
+// Blocks4MinTiles runs the implementation for the tier. [KernelBlocks4MinTiles] has its contract.
+func Blocks4MinTiles(isa ISA, m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int) {
+	blocks4MinTilesGeneric(m, k, nr, panels, a, lda, scale, offset, ldscale, b, ldb, work, c, ldc)
+}
+
 // SignDots runs the implementation for the tier. [KernelSignDots] has its contract.
 func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
 	if race.Enabled {

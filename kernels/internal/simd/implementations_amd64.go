@@ -498,6 +498,16 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2f16camx", ISA: AVX2, Needs: F16C | AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
 	},
+	KernelBlocks4KTiles: {
+		{Name: "avx512amx", ISA: AVX512, Needs: AMX, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2f16camx", ISA: AVX2, Needs: F16C | AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
+	KernelBlocks4MinTiles: {
+		{Name: "avx512amx", ISA: AVX512, Needs: AMX, Width: 16, MR: 14, NR: 32, Elements: 32768},
+		{Name: "avx2f16camx", ISA: AVX2, Needs: F16C | AMX, Width: 8, MR: 6, NR: 16, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Elements: maxInt},
+	},
 	KernelSignDots: {
 		{Name: "avx512vpopcntdq", ISA: AVX512, Needs: AVX512VPOPCNTDQ, Width: 16, MR: 14, NR: 32, Elements: 32768},
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Elements: 32768},

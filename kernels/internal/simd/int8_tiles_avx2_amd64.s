@@ -17,12 +17,14 @@ TEXT ·int8TilesAVX2AMX(SB), NOSPLIT, $272-248
 	MOVQ AX, 40(SP)
 	MOVQ AX, 48(SP)
 	MOVQ AX, 56(SP)
-	MOVQ a_base+32(FP), AX
+	MOVQ $0x00000000, AX
 	MOVQ AX, 64(SP)
-	MOVQ c_base+216(FP), AX
+	MOVQ a_base+32(FP), AX
 	MOVQ AX, 72(SP)
-	MOVQ m+0(FP), AX
+	MOVQ c_base+216(FP), AX
 	MOVQ AX, 80(SP)
+	MOVQ m+0(FP), AX
+	MOVQ AX, 88(SP)
 
 	// tiles are 64 bytes of k deep, or 32, or 16
 	MOVQ    k+8(FP), AX
@@ -37,7 +39,6 @@ TEXT ·int8TilesAVX2AMX(SB), NOSPLIT, $272-248
 	IMULQ   DX, CX
 	MOVQ    CX, 104(SP)
 	MOVQ    $0x00000000, CX
-	MOVQ    CX, 88(SP)
 	CMPQ    AX, $+576
 	CMOVQGT AX, CX
 	MOVQ    CX, 112(SP)
@@ -80,42 +81,42 @@ most:
 	MOVQ AX, 184(SP)
 
 rows:
-	MOVQ    80(SP), AX
+	MOVQ    88(SP), AX
 	MOVQ    $0x00000020, CX
 	CMPQ    AX, CX
 	CMOVQGT CX, AX
-	MOVQ    88(SP), CX
-	CMPQ    AX, CX
+	MOVQ    96(SP), CX
+	MOVQ    64(SP), DX
+	CMPQ    AX, DX
 	JEQ     shaped
-	MOVQ    AX, 88(SP)
-	MOVQ    AX, CX
-	MOVQ    $0x00000010, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    96(SP), DX
-	MOVQ    DX, BX
+	MOVQ    AX, 64(SP)
+	MOVQ    AX, DX
+	MOVQ    $0x00000010, BX
+	CMPQ    DX, BX
+	CMOVQGT BX, DX
+	SUBQ    DX, AX
+	MOVQ    CX, BX
 	SHRQ    $0x02, BX
 	MOVQ    $0x00000040, SI
-	XORL    DI, DI
-	XORL    R8, R8
+	MOVQ    $0x00000000, DI
+	MOVQ    $0x00000000, R8
 	TESTQ   AX, AX
 	CMOVQNE SI, DI
-	CMOVQNE DX, R8
-	MOVB    CL, 48(SP)
+	CMOVQNE CX, R8
+	MOVB    DL, 48(SP)
 	MOVW    SI, 16(SP)
 	MOVB    AL, 50(SP)
 	MOVW    DI, 20(SP)
 	MOVB    BL, 54(SP)
 	MOVW    SI, 28(SP)
-	MOVB    CL, 49(SP)
+	MOVB    DL, 49(SP)
 	MOVW    SI, 18(SP)
 	MOVB    AL, 51(SP)
 	MOVW    DI, 22(SP)
 	MOVB    BL, 55(SP)
 	MOVW    SI, 30(SP)
-	MOVB    CL, 52(SP)
-	MOVW    DX, 24(SP)
+	MOVB    DL, 52(SP)
+	MOVW    CX, 24(SP)
 	MOVB    AL, 53(SP)
 	MOVW    R8, 26(SP)
 	LEAQ    (SP), AX
@@ -124,7 +125,7 @@ rows:
 shaped:
 	MOVQ  b_base+112(FP), AX
 	MOVQ  AX, 136(SP)
-	MOVQ  72(SP), AX
+	MOVQ  80(SP), AX
 	MOVQ  AX, 144(SP)
 	MOVQ  panels+24(FP), AX
 	MOVQ  nr+16(FP), CX
@@ -138,11 +139,11 @@ shaped:
 pair:
 	CMPQ 152(SP), $+16
 	JLE  single
-	MOVQ 80(SP), AX
+	MOVQ 88(SP), AX
 	CMPQ AX, $+16
 	JLE  one_2
 	MOVQ lda+56(FP), AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ CX, DX
 	MOVQ AX, BX
 	SHLQ $0x04, BX
@@ -343,7 +344,7 @@ ended_2_2:
 	MOVQ BX, AX
 	ADDQ $+64, AX
 	LONG $0x4b7ae2c4; WORD $0x081c // tilestored %tmm3, (%rax,%rcx,1)
-	MOVQ 88(SP), AX
+	MOVQ 64(SP), AX
 	MOVQ AX, 176(SP)
 	MOVQ $0x00000001, AX
 	MOVQ AX, 192(SP)
@@ -363,7 +364,7 @@ ended_2_2:
 
 one_2:
 	MOVQ lda+56(FP), AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ 136(SP), DX
 	MOVQ DX, BX
 	ADDQ 120(SP), BX
@@ -498,7 +499,7 @@ ended_1_2:
 	LONG $0x4b7ae2c4; WORD $0x0804 // tilestored %tmm0, (%rax,%rcx,1)
 	ADDQ $+64, AX
 	LONG $0x4b7ae2c4; WORD $0x080c // tilestored %tmm1, (%rax,%rcx,1)
-	MOVQ 88(SP), AX
+	MOVQ 64(SP), AX
 	MOVQ AX, 176(SP)
 	MOVQ $0x00000001, AX
 	MOVQ AX, 192(SP)
@@ -526,11 +527,11 @@ end_2:
 	JMP  done
 
 single:
-	MOVQ 80(SP), AX
+	MOVQ 88(SP), AX
 	CMPQ AX, $+16
 	JLE  one_1
 	MOVQ lda+56(FP), AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ CX, DX
 	MOVQ AX, BX
 	SHLQ $0x04, BX
@@ -717,7 +718,7 @@ ended_2_1:
 	ADDQ AX, BX
 	LONG $0x4b7ae2c4; WORD $0x0a04 // tilestored %tmm0, (%rdx,%rcx,1)
 	LONG $0x4b7ae2c4; WORD $0x0b14 // tilestored %tmm2, (%rbx,%rcx,1)
-	MOVQ 88(SP), AX
+	MOVQ 64(SP), AX
 	MOVQ AX, 176(SP)
 	MOVQ $0x00000000, AX
 	MOVQ AX, 192(SP)
@@ -737,7 +738,7 @@ ended_2_1:
 
 one_1:
 	MOVQ lda+56(FP), AX
-	MOVQ 64(SP), CX
+	MOVQ 72(SP), CX
 	MOVQ 136(SP), DX
 	MOVQ nr+16(FP), BX
 	MOVQ k+8(FP), SI
@@ -864,7 +865,7 @@ ended_1_1:
 	MOVQ sums_base+192(FP), AX
 	MOVQ $0x00000080, CX
 	LONG $0x4b7ae2c4; WORD $0x0804 // tilestored %tmm0, (%rax,%rcx,1)
-	MOVQ 88(SP), AX
+	MOVQ 64(SP), AX
 	MOVQ AX, 176(SP)
 	MOVQ $0x00000000, AX
 	MOVQ AX, 192(SP)
@@ -886,14 +887,14 @@ done:
 	// the next rows
 	MOVQ   lda+56(FP), AX
 	IMUL3Q $+32, AX, AX
-	ADDQ   AX, 64(SP)
+	ADDQ   AX, 72(SP)
 	MOVQ   ldc+240(FP), AX
 	IMUL3Q $+128, AX, AX
-	ADDQ   AX, 72(SP)
+	ADDQ   AX, 80(SP)
 	ADDQ   $+128, 160(SP)
 	ADDQ   $+128, 168(SP)
-	SUBQ   $+32, 80(SP)
-	MOVQ   80(SP), AX
+	SUBQ   $+32, 88(SP)
+	MOVQ   88(SP), AX
 	CMPQ   AX, $+0
 	JG     rows
 	MOVQ   $0x00000020, AX

@@ -1338,7 +1338,7 @@ const (
 	//
 	// k >= 32, nr >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks3K
-	// KernelBlocks8Tiles multiplies rows of integers with panels of nr columns by tiles, with the results of blocks8 for each panel. The panels are ldb
+	// KernelBlocks8Tiles multiplies rows of integers by panels of nr columns with tiles; each panel has the results of blocks8. The panels are ldb
 	// bytes apart. The sums begin with 0.
 	//
 	//	a     m x k int8, rows lda apart
@@ -1349,7 +1349,7 @@ const (
 	//
 	// m >= 1, k >= 32, nr >= 1, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks8Tiles
-	// KernelBlocks4Tiles multiplies rows of integers with panels of nr columns by tiles, with the results of blocks4 for each panel. The panels are ldb
+	// KernelBlocks4Tiles multiplies rows of integers by panels of nr columns with tiles; each panel has the results of blocks4. The panels are ldb
 	// bytes apart. The sums begin with 0.
 	//
 	//	a     m x k int8, rows lda apart
@@ -1360,6 +1360,30 @@ const (
 	//
 	// m >= 1, k >= 32, nr >= 1, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
 	KernelBlocks4Tiles
+	// KernelBlocks4KTiles multiplies rows of integers by panels of nr columns with tiles; each panel has the results of blocks4K. The panels are ldb
+	// bytes apart. The sums begin with 0.
+	//
+	//	a      m x k int8, rows lda apart
+	//	scale  k/32 x m, rows ldscale apart
+	//	offset k/32 x m, rows ldscale apart
+	//	b      panels x (k+255)/256*148*nr uint8, rows ldb apart
+	//	work   4800 int32, scratch
+	//	c      m x panels*nr, rows ldc apart, written
+	//
+	// m >= 1, k >= 32, nr >= 1, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
+	KernelBlocks4KTiles
+	// KernelBlocks4MinTiles multiplies rows of integers by panels of nr columns with tiles; each panel has the results of blocks4Min. The panels are ldb
+	// bytes apart. The sums begin with 0.
+	//
+	//	a      m x k int8, rows lda apart
+	//	scale  k/32 x m, rows ldscale apart
+	//	offset k/32 x m, rows ldscale apart
+	//	b      panels x (k+31)/32*20*nr uint8, rows ldb apart
+	//	work   4800 int32, scratch
+	//	c      m x panels*nr, rows ldc apart, written
+	//
+	// m >= 1, k >= 32, nr >= 1, panels >= 1. Operands that are written must not overlap other operands, except where it is allowed above.
+	KernelBlocks4MinTiles
 	// KernelSignDots computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim minus twice the
 	// number of bits that differ:
 	//
@@ -1537,6 +1561,8 @@ var kernelNames = [numKernels]string{
 	"blocks3K",
 	"blocks8Tiles",
 	"blocks4Tiles",
+	"blocks4KTiles",
+	"blocks4MinTiles",
 	"signDots",
 	"deltaRows",
 	"scanRows",

@@ -619,6 +619,18 @@ func blocks4TilesAVX512AMX(m, k, nr, panels int, a []int8, lda int, scale []floa
 func blocks4TilesAVX2F16CAMX(m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
 
 //go:noescape
+func blocks4KTilesAVX512AMX(m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+
+//go:noescape
+func blocks4KTilesAVX2F16CAMX(m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+
+//go:noescape
+func blocks4MinTilesAVX512AMX(m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+
+//go:noescape
+func blocks4MinTilesAVX2F16CAMX(m, k, nr, panels int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
+
+//go:noescape
 func signDotsAVX512VPOPCNTDQ(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
 
 //go:noescape

@@ -36,30 +36,52 @@ func BenchmarkBlockTiles(b *testing.B) {
 		b.Skip("no tiles")
 	}
 	_, nr := GemmTile(active)
-	const k = 1024
-	for _, of := range []struct {
-		name   string
-		layout *BlockLayout
-		tiles  func(isa ISA, m, k, nr, panels int, a []int8, lda int, scale []float32, ldscale int, b []uint8, ldb int, work []int32, c []float32, ldc int)
-		blocks func(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
-	}{{"blocks8", &Blocks8Layout, Blocks8Tiles, Blocks8}, {"blocks4", &Blocks4Layout, Blocks4Tiles, Blocks4}} {
-		for _, m := range []int{8, 16, 24, 32, 128} {
-			n := 8 * nr
+	const k, panels = 1024, 8
+	n := panels * nr
+	for _, m := range []int{8, 12, 16, 24, 32, 128} {
+		a, scale, offset, start, c := make([]int8, m*(k+64)), make([]float32, m*k/WeightBlock), make([]float32, m*k/WeightBlock), make([]int32, m*k/WeightBlock), make([]float32, m*n)
+		work := make([]int32, BlockTileWork)
+		for _, of := range []struct {
+			name   string
+			layout *BlockLayout
+			tiles  func(w []uint8, ldb int)
+			panel  func(w []uint8, c []float32)
+		}{
+			{"blocks8", &Blocks8Layout, func(w []uint8, ldb int) {
+				Blocks8Tiles(active, m, k, nr, panels, a, k+64, scale, m, w, ldb, work, c, n)
+			}, func(w []uint8, c []float32) {
+				Blocks8(active, m, k, nr, a, k+64, scale, start, m, w, 0, 0, c, n)
+			}},
+			{"blocks4", &Blocks4Layout, func(w []uint8, ldb int) {
+				Blocks4Tiles(active, m, k, nr, panels, a, k+64, scale, m, w, ldb, work, c, n)
+			}, func(w []uint8, c []float32) {
+				Blocks4(active, m, k, nr, a, k+64, scale, start, m, w, 0, 0, c, n)
+			}},
+			{"blocks4Min", &Blocks4MinLayout, func(w []uint8, ldb int) {
+				Blocks4MinTiles(active, m, k, nr, panels, a, k+64, scale, offset, m, w, ldb, work, c, n)
+			}, func(w []uint8, c []float32) {
+				Blocks4Min(active, m, k, nr, a, k+64, scale, offset, m, w, 0, 0, c, n)
+			}},
+			{"blocks4K", &Blocks4KLayout, func(w []uint8, ldb int) {
+				Blocks4KTiles(active, m, k, nr, panels, a, k+64, scale, offset, m, w, ldb, work, c, n)
+			}, func(w []uint8, c []float32) {
+				Blocks4K(active, m, k, nr, a, k+64, scale, offset, m, w, 0, 0, c, n)
+			}},
+		} {
 			bytes := k / of.layout.Elements * of.layout.Bytes * nr
-			a, w, work := make([]int8, m*(k+64)), make([]uint8, n/nr*bytes), make([]int32, BlockTileWork)
-			scale, start, c := make([]float32, m*k/32), make([]int32, m*k/32), make([]float32, m*n)
+			w := make([]uint8, panels*bytes)
 			for _, tiles := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/%dx%dx%d/tiles=%v", of.name, m, n, k, tiles), func(b *testing.B) {
 					for b.Loop() {
 						if tiles {
-							of.tiles(active, m, k, nr, n/nr, a, k+64, scale, m, w, bytes, work, c, n)
+							of.tiles(w, bytes)
 							continue
 						}
-						for j := 0; j < n; j += nr {
-							of.blocks(active, m, k, nr, a, k+64, scale, start, m, w[j/nr*bytes:], 0, 0, c[j:], n)
+						for q := range panels {
+							of.panel(w[q*bytes:], c[q*nr:])
 						}
 					}
-					b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gop/s")
+					b.ReportMetric(2*float64(m)*float64(n)*k*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gop/s")
 				})
 			}
 		}

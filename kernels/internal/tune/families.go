@@ -209,7 +209,7 @@ var Zen4 = Record{
 		InPlaceTiles: 3, InPlacePanel: 1 << 12, InPlaceSpan: 1 << 15, LinesSets: 2048, LinesWays: 4, Spread: math.MaxInt,
 		NearElements: 1 << 18, NearTiles: 20,
 		WideNum: 4, WideDen: 7, StreamNum: 2, StreamDen: 5, HalvesTiles: 2,
-		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, TileRows: 8, BlockTileRows: 8, TileColumns: 256, NextRows: 12, AheadBytes: 8 << 10,
+		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, TileRows: 8, BlockTileRows: 12, TileColumns: 256, NextRows: 12, AheadBytes: 8 << 10,
 		RowColumns: 1024, CopyColumns: 64,
 	},
 	Rows: Rows{

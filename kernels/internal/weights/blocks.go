@@ -75,6 +75,10 @@ func (l *blockLayout) byTiles() (kernel simd.Kernel, ok bool) {
 		return simd.KernelBlocks8Tiles, true
 	case simd.KernelBlocks4:
 		return simd.KernelBlocks4Tiles, true
+	case simd.KernelBlocks4K:
+		return simd.KernelBlocks4KTiles, true
+	case simd.KernelBlocks4Min:
+		return simd.KernelBlocks4MinTiles, true
 	}
 	return 0, false
 }

@@ -80,6 +80,10 @@ func (r *RowsOfA) MultiplyTiles(b *Matrix, first, j, m, n int, work []int32, bia
 			simd.Blocks8Tiles(f.ISA, m, k, f.NR, panels, a, r.ld, scale, r.rows, panel, b.stride, work, c, ldc)
 		case simd.KernelBlocks4Tiles:
 			simd.Blocks4Tiles(f.ISA, m, k, f.NR, panels, a, r.ld, scale, r.rows, panel, b.stride, work, c, ldc)
+		case simd.KernelBlocks4KTiles:
+			simd.Blocks4KTiles(f.ISA, m, k, f.NR, panels, a, r.ld, scale, r.offset[first:], r.rows, panel, b.stride, work, c, ldc)
+		case simd.KernelBlocks4MinTiles:
+			simd.Blocks4MinTiles(f.ISA, m, k, f.NR, panels, a, r.ld, scale, r.offset[first:], r.rows, panel, b.stride, work, c, ldc)
 		}
 		return
 	}
