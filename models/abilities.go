@@ -51,8 +51,8 @@ type Predictor = block.Predictor
 // takes a Memory or none.
 type MemoryReader interface{ AttendsToMemory() bool }
 
-// A CrossWeigher is a [LanguageModel] that attends to a [Memory] and says where, for times of what
-// was said.
+// A CrossWeigher is a [LanguageModel] that returns the weights with which it attends to a [Memory],
+// from which the times of words are computed.
 type CrossWeigher interface {
 	// CrossWeights returns the weights with which heads of cross-attention attend to the memory of
 	// one sequence, at each of the tokens that are its text: [heads, tokens, rows of memory]. A

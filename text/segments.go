@@ -44,13 +44,13 @@ func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts Tran
 }
 
 // Words returns the words of mono samples at 16 kHz with their times, and the segments that
-// [Transcriber.Segments] returns. Of Whisper the words are those of transformers' pipeline with
-// return_timestamps="word": a word is said where the attention of the decoder, in the heads that
-// alignment_heads of generation_config.json has, is on its way through the sound. That takes a pass
-// of the decoder more for each 30 seconds. Words begin with their space. In Chinese, Cantonese,
-// Japanese, Thai, Lao and Burmese each character is a word. Of wav2vec 2.0 and Parakeet words and
-// segments are the same. A model without times of words is an error that matches fault.ErrInput:
-// see [Transcriber.HasWords].
+// [Transcriber.Segments] returns. Whisper's words are those of transformers' pipeline with
+// return_timestamps="word". Their times come from the cross-attention of the heads that
+// alignment_heads of generation_config.json lists, which takes one more pass of the decoder for
+// each 30 seconds. Words begin with their space. In Chinese, Cantonese, Japanese, Thai, Lao and
+// Burmese each character is a word. The words and segments of wav2vec 2.0 and Parakeet are the
+// same. A model without times of words is an error that matches fault.ErrInput: see
+// [Transcriber.HasWords].
 func (t *Transcriber) Words(ctx context.Context, samples []float32, opts TranscribeOptions) (words, parts []Segment, err error) {
 	switch {
 	case len(samples) == 0:
@@ -76,7 +76,7 @@ func (t *Transcriber) Words(ctx context.Context, samples []float32, opts Transcr
 	return segments(l.reader.Words()), parts, nil
 }
 
-// specials returns what reports whether a token is a special one.
+// specials returns a function that reports whether a token is special.
 func (t *Transcriber) specials() func(token int) bool {
 	special := map[int]bool{}
 	for _, a := range t.tokenizer.AddedTokens() {
@@ -155,7 +155,7 @@ type listener struct {
 	reader *speech.WordReader // takes what is heard; nil: words are not asked for
 }
 
-// listener readies samples for being heard with times.
+// listener prepares samples to be transcribed with times.
 func (t *Transcriber) listener(samples []float32, opts TranscribeOptions) (*listener, error) {
 	if len(samples) == 0 {
 		return nil, check.Errorf(fault.ErrInput, "no samples")

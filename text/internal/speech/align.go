@@ -1,4 +1,4 @@
-// The times of tokens, from the attention of a decoder.
+// This file computes the times of tokens from the cross-attention of a decoder.
 
 package speech
 
@@ -7,16 +7,18 @@ import (
 	"slices"
 )
 
-// Weights are the attention of heads to the hidden states of sound, [Heads, Tokens, Rows].
+// Weights has the weights with which heads attend to the hidden states of sound, [Heads, Tokens,
+// Rows].
 type Weights struct {
 	Values              []float32
 	Heads, Tokens, Rows int
 }
 
-// Times returns when each of the tokens from one on was said, in rows: those on the way through the
-// weights of the first rows that has the largest weights, and along which neither tokens nor rows
-// go back. As in transformers' generate with return_token_timestamps, the weights of a head are
-// standardized over the tokens, and each becomes the median of width of them over the rows.
+// Times returns the row at which each token begins, for the tokens from index from on. Of all paths
+// through the first rows of the weights along which neither tokens nor rows go back, it takes the
+// one with the largest sum. As in transformers' generate with return_token_timestamps, the weights
+// of a head are first standardized over the tokens, and each is then replaced by the median of the
+// width weights around it in its row. width is odd.
 func (w Weights) Times(from, rows, width int) []int {
 	rows, tokens := max(min(rows, w.Rows), 0), w.Tokens-from
 	likely := make([]float64, tokens*rows) // the mean of the heads
@@ -38,8 +40,8 @@ func (w Weights) Times(from, rows, width int) []int {
 	return warp(likely, tokens, rows)
 }
 
-// standardize gives each column of a matrix, [tokens, rows], mean 0 and standard deviation 1. A
-// column of equal values becomes 0.
+// standardize shifts and scales each column of a matrix, [tokens, rows], to mean 0 and standard
+// deviation 1. A column of equal values becomes 0.
 func standardize(matrix []float64, tokens, rows int) {
 	for r := range rows {
 		sum := 0.0
@@ -85,7 +87,7 @@ func medians(dst, x []float64, width int) {
 	}
 }
 
-// The steps of a way through a matrix: to the next token and row, to the next token, to the next
+// The steps of a path through a matrix: to the next token and row, to the next token, to the next
 // row.
 const (
 	stepBoth = iota
@@ -93,8 +95,8 @@ const (
 	stepRow
 )
 
-// warp returns the first row of each token on the way from the first token and row to the last that
-// has the largest sum, by dynamic time warping. Costs are rounded to float32, as in transformers.
+// warp returns the first row of each token on the path with the largest sum from the first token
+// and row to the last, by dynamic time warping. Costs are rounded to float32, as in transformers.
 func warp(likely []float64, tokens, rows int) []int {
 	steps := make([]uint8, tokens*rows)
 	inf := float32(math.Inf(1))

@@ -1,4 +1,4 @@
-// Words of a text that a decoder writes token by token, with their times.
+// This file joins the tokens of a decoder to words with times.
 
 package speech
 
@@ -11,19 +11,19 @@ import (
 // A WordReader joins tokens to words, as transformers' pipeline does with return_timestamps="word".
 // A word ends where the model writes a time.
 type WordReader struct {
-	First   int                    // the token of 0 seconds; those from it on are timestamps
-	End     int                    // the token that ends a text; a token from it on is a word of its own
+	First   int                    // the token of 0 seconds; tokens from it on are timestamps
+	End     int                    // the token that ends a text; each token from it on is a word of its own
 	Letters bool                   // each character is a word
-	Special func(token int) bool   // of which nothing is written
-	Decode  func(ids []int) string // the text of tokens
+	Special func(token int) bool   // reports whether a token is special and has no text
+	Decode  func(ids []int) string // returns the text of tokens
 
-	words  []Segment // that are complete
-	tokens []int     // of the words that are not
-	spans  []Segment // their times, without texts
+	words  []Segment // complete words
+	tokens []int     // the tokens after them
+	spans  []Segment // the times of these tokens, without texts
 	before float64   // the time of the last token
 }
 
-// Add takes the next token, which is said at a time in seconds.
+// Add appends a token that was said at a time in seconds.
 func (r *WordReader) Add(token int, at float64) {
 	at = math.Round(at*100) / 100
 	switch {
@@ -42,7 +42,7 @@ func (r *WordReader) Words() []Segment {
 	return r.words
 }
 
-// close ends the last word, whatever comes next.
+// close completes the words of the tokens so far.
 func (r *WordReader) close() {
 	words := r.characters()
 	if !r.Letters {
@@ -58,16 +58,16 @@ func (r *WordReader) close() {
 	r.tokens, r.spans = nil, nil
 }
 
-// A written is the text of some tokens that follow each other.
-type written struct {
+// A tokenText is the text of consecutive tokens.
+type tokenText struct {
 	text   string
 	first  int // the first of the tokens
 	tokens int
 }
 
-// characters returns the parts of the tokens that are whole characters. What the last tokens have
-// of a character is left out.
-func (r *WordReader) characters() (parts []written) {
+// characters returns the parts of the tokens that are whole characters. It leaves out a character
+// of which the last tokens have only some bytes.
+func (r *WordReader) characters() (parts []tokenText) {
 	const unknown = string(utf8.RuneError)
 	whole := []rune(r.Decode(r.tokens))
 	offset, from := 0, 0
@@ -78,14 +78,14 @@ func (r *WordReader) characters() (parts []written) {
 				continue
 			}
 		}
-		parts = append(parts, written{text, r.tokens[from], i + 1 - from})
+		parts = append(parts, tokenText{text, r.tokens[from], i + 1 - from})
 		offset, from = offset+utf8.RuneCountInString(text), i+1
 	}
 	return parts
 }
 
 // spaced joins parts to words, which begin with a space or are punctuation.
-func (r *WordReader) spaced(parts []written) (words []written) {
+func (r *WordReader) spaced(parts []tokenText) (words []tokenText) {
 	const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 	for _, p := range parts {
 		last := len(words) - 1
@@ -99,9 +99,9 @@ func (r *WordReader) spaced(parts []written) (words []written) {
 }
 
 // punctuated joins opening marks with the words after them, and closing marks with those before.
-func punctuated(words []written) []written {
+func punctuated(words []tokenText) []tokenText {
 	const opening, closing = "\"'“¡¿([{-", "\"'.。,，!！?？:：”)]}、"
-	var all []written // in reverse
+	var all []tokenText // in reverse
 	for i := len(words) - 1; i >= 0; i-- {
 		w, last := words[i], len(all)-1
 		if last >= 0 && strings.HasPrefix(w.text, " ") && strings.Contains(opening, strings.TrimSpace(w.text)) {
