@@ -24,10 +24,13 @@ class Many(Exception):
     pass
 
 
-def counter():
+def counter(begins=None):
+    """What generate calls with the frame at which each window begins, which are added to begins."""
     left = [MOST]
 
     def count(progress):
+        if begins is not None:
+            begins.append(int(progress[0][0]))
         left[0] -= 1
         if left[0] < 0:
             raise Many
@@ -60,7 +63,8 @@ class Whisper:
 
 def words_of(model, tokenizer, features, mask, first):
     """What the pipeline says with times of words; None where it does not count."""
-    o = model.generate(features, attention_mask=mask, return_timestamps=True, return_token_timestamps=True, return_segments=True, monitor_progress=counter())
+    begins = []
+    o = model.generate(features, attention_mask=mask, return_timestamps=True, return_token_timestamps=True, return_segments=True, monitor_progress=counter(begins))
     times = torch.cat([s["token_timestamps"] for s in o["segments"][0]])[None]
     chunks = tokenization._decode_asr(tokenizer, [{"tokens": o["sequences"], "token_timestamps": times}], return_timestamps="word", return_language=None, time_precision=0.02)[1]["chunks"]
     texts, part = [], []
@@ -70,7 +74,7 @@ def words_of(model, tokenizer, features, mask, first):
         else:
             texts += tokenization._combine_tokens_into_words(tokenizer, part)[0] if part else []
             part = []
-    late = any(float(s["start"]) * 100 >= float(mask.sum()) for s in o["segments"][0])
+    late = any(begin >= int(mask.sum()) for begin in begins)
     if times.min() < 0 or late or texts != [c["text"] for c in chunks]:
         return None
     return [{"start": c["timestamp"][0], "end": c["timestamp"][1], "text": c["text"]} for c in chunks]
